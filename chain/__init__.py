@@ -1,0 +1,1 @@
+"""The live EVM network behind doors: reading, quoting and simulating; never sending."""

@@ -1,0 +1,1 @@
+"""Five referees over one kernel. Each bench is a package of its own and imports no other bench."""

@@ -1,0 +1,530 @@
+"""What can happen in an on-chain window; the closed tuple `KINDS` is all a journal of this bench may hold.
+
+Source: 001 §2.2–2.3. Fields and units are listed in `ledgers/JOURNAL.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledgers.events import Event
+from ledgers.money import MicroUsd, TokenRaw, Wei
+from ledgers.postings import Entry
+
+HEADLINE = "headline"
+PERMISSIVE = "permissive"
+LEDGERS = (HEADLINE, PERMISSIVE)
+
+
+# --- values inside events -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """The block that everything of one observation is pinned to."""
+
+    block: int
+    block_hash: str
+    block_ts_s: int
+    """The block's own time, Unix seconds."""
+    base_fee_wei: Wei
+    head_block: int
+    """Newest block known when the pin was chosen."""
+    lane: str
+    """Name of the node lane that answered; never its address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderAsked:
+    """One order of a decision, as the parser understood it."""
+
+    index: int
+    """Place in the decision, from 0."""
+    side: str
+    """buy, sell, open-lp or close-lp."""
+    token: str
+    """Lower-case address."""
+    spend_wei: Wei | None
+    """Exact ETH to spend (buy), else none."""
+    amount_raw: TokenRaw | None
+    """Exact token units to sell; none for a buy and for `all`."""
+    sell_all: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One source's quote for the exact size, and what its own transaction did in simulation."""
+
+    source: str
+    """`router` for our own, else the rival's name."""
+    route: str
+    """The route in words, e.g. `v3 0.3% weth>token`; unique on a board."""
+    status: str
+    """proven, reverted, unprovable or failed."""
+    reason: str
+    """Why it is not proven; empty when it is."""
+    quoted_raw: TokenRaw | None
+    """What the source says arrives (token units for a buy, wei for a sell), else none."""
+    arrival_raw: TokenRaw | None
+    """What arrived in simulation by balance difference: token units (buy) or wei before gas (sell); none if not proven."""
+    units_raw: TokenRaw | None
+    """Storage units behind the arrival (buy) or behind the amount sold (sell) when the token keeps shares, else none."""
+    logged_raw: TokenRaw | None
+    """The same by the Transfer logs: a cross-check that decides nothing alone."""
+    swap_gas: int
+    """Gas used by the swap, or the estimate when it was not simulated."""
+    approve_gas: int
+    """Gas used by approvals that the ledger has not paid yet."""
+    gas_wei: Wei
+    """(swap_gas + approve_gas) × gas price."""
+    approvals: tuple[str, ...]
+    """Approvals this route would newly pay for, `token>spender`."""
+    flags: tuple[str, ...]
+    """Cross-checks that failed, e.g. `logs_differ`, `quoter_differs`."""
+    digest: str
+    """SHA-256 of the request and answer behind it; empty when it was not asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldingMark:
+    """One holding in a mark."""
+
+    token: str
+    amount_raw: TokenRaw
+    """Token units that were sold in simulation (or claimed)."""
+    status: str
+    """proven, reverted, below_gas, unprovable (claimed at the quote less gas) or no_route."""
+    reason: str
+    route: str
+    gross_wei: Wei
+    """ETH that arrived before gas; 0 when it could not be sold."""
+    gas_wei: Wei
+    value_wei: Wei
+    """max(gross − gas, 0): what counts."""
+
+
+# --- the window and its runs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowOpened(Event):
+    """A window opened; everything that can change a result is pinned here."""
+
+    window_sha256: str
+    """Identity: canonical window file + rules + network identity + code tree."""
+    window_file_sha256: str
+    rules_name: str
+    rules_sha256: str
+    code_sha256: str
+    network: str
+    """Network profile name, e.g. devnet."""
+    label: str
+    """How results must be labelled, e.g. devnet."""
+    chain_id: int
+    block0_hash: str
+    client: str
+    """What the node says it is (bounded, stripped of control characters)."""
+    clock_offset_ms: int
+    """Chain time minus wall time as measured at opening."""
+    pin: Pin
+    eth_usd_micro_usd: MicroUsd
+    """Price of one ETH that set the stake."""
+    feed_micro_usd: MicroUsd
+    """The feed's price at the same block."""
+    price_pools: tuple[str, ...]
+    """Pools whose median made the price."""
+    stake_wei: Wei
+    open_ts_ms: int
+    close_ts_ms: int
+    interval_ms: int
+    mark_interval_ms: int
+    board_policy: str
+    """always or fallback."""
+    seed: int
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOpened(Event):
+    """A run opened with its stake booked."""
+
+    window_id: str
+    stack: str
+    """The stack's name in the window file."""
+    stack_sha256: str
+    run_sha256: str
+    """Stack identity with the plan."""
+    copy: int
+    """Which of several equal stacks, from 1."""
+    seed: int
+    wallet: str
+    """Paper wallet: an address nobody holds a key to."""
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowPaused(Event):
+    """An operator paused; the window clock goes on."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowResumed(Event):
+    """A process took the window up again."""
+
+    clock_offset_ms: int
+    down_ms: int
+    """How long nobody was running it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnAbandoned(Event):
+    """A turn was under way when the process ended; nothing is asked twice."""
+
+    tick: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReorgSeen(Event):
+    """A block that something was pinned to is no longer on the chain."""
+
+    block: int
+    lost_hash: str
+    found_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockJumped(Event):
+    """The wall clock went back, or forward by more than a lag explains."""
+
+    delta_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkFaulted(Event):
+    """No lane could answer; said once when it begins."""
+
+    lane: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkRecovered(Event):
+    """A lane answers again."""
+
+    lane: str
+    down_ms: int
+
+
+# --- a turn ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Woken(Event):
+    """A stack was woken for a tick."""
+
+    tick: int
+    scheduled_ts_ms: int
+    lag_ms: int
+    order_index: int
+    """Place in this tick's rotation, from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TickMissed(Event):
+    """A stack was not woken for a tick; never made up."""
+
+    tick: int
+    scheduled_ts_ms: int
+    reason: str
+    """late, busy or down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleShown(Event):
+    """What the stack was shown; the bytes are blobs."""
+
+    tick: int
+    pin: Pin
+    bundle_sha256: str
+    """The shared part, equal for all stacks of the tick."""
+    book_sha256: str
+    """The run's own book as shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTaken(Event):
+    """One call to whoever answers; request and answer are blobs."""
+
+    tick: int
+    step: int
+    request_sha256: str
+    answer_sha256: str
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPlayed(Event):
+    """How a turn ended."""
+
+    tick: int
+    outcome: str
+    """ANSWERED, MALFORMED, OUT_OF_TIME, OUT_OF_STEPS, OUT_OF_OUTPUT or UNAVAILABLE."""
+    reason: str
+    steps: int
+    latency_ms: int
+    wait_ms: int
+    """Time spent waiting for us or for a rate limit, not part of latency."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionTaken(Event):
+    """The one valid decision of a turn."""
+
+    tick: int
+    decision_sha256: str
+    schema: str
+    orders: tuple[OrderAsked, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionMalformed(Event):
+    """An answer that is not exactly one valid decision; never a trade and never a hold."""
+
+    tick: int
+    reason: str
+    detail: str
+    """Bounded and stripped of control characters."""
+    answer_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnUnavailable(Event):
+    """Whoever answers could not be reached or ran out of a limit: not a result."""
+
+    tick: int
+    reason: str
+
+
+# --- an order -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardTaken(Event):
+    """The rows of one order at one block, for the ledgers that share its size and book."""
+
+    order_id: str
+    """`run/tick/index`."""
+    ledgers: tuple[str, ...]
+    side: str
+    token: str
+    size_raw: TokenRaw
+    """Wei spent (buy) or token units sold (sell)."""
+    size_units_raw: TokenRaw
+    """Storage units behind the size when the token keeps shares, else equal to size_raw."""
+    shares: bool
+    """True when the token keeps shares, so that the book holds storage units."""
+    pin: Pin
+    gas_price_wei: Wei
+    arrived_ts_ms: int
+    """Wall time when the decision arrived."""
+    age_ms: int
+    """Chain time at the decision to fill minus the pinned block's time."""
+    exit_reserve_wei: Wei
+    """ETH that a buy must leave for exits (0 on a sell)."""
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateTaken(Event):
+    """The honeypot check of a buy, by our own buy-and-sell simulation and its ghost twin."""
+
+    order_id: str
+    ledgers: tuple[str, ...]
+    route: str
+    """The buy route that was gated."""
+    verdict: str
+    """CLEAR, FLAGGED or UNKNOWN."""
+    cause: str
+    """Why it is not CLEAR, or empty."""
+    exit_provable: bool
+    """False when the exit cannot be carried by an override."""
+    exit_cause: str
+    """slot or holder_state when the exit is not provable, else empty."""
+    buy_arrival_raw: TokenRaw
+    """What the buy brought in the gate batch; must equal the board's."""
+    loss_bps: int
+    """Round-trip loss before gas; −1 when it could not be told."""
+    sell_route: str
+    own_wei: Wei
+    """Net ETH of selling what really arrived; 0 when it reverted."""
+    ghost_wei: Wei
+    """Net ETH of the same sale with the balance set by override."""
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteSimulated(Event):
+    """The chosen route of a board, proven."""
+
+    order_id: str
+    ledgers: tuple[str, ...]
+    route: str
+    evidence_sha256: str
+    """Blob with the request and the answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteReverted(Event):
+    """No route of a board went through."""
+
+    order_id: str
+    ledgers: tuple[str, ...]
+    route: str
+    reason: str
+    evidence_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteUnprovable(Event):
+    """The chosen route cannot be proven."""
+
+    order_id: str
+    ledgers: tuple[str, ...]
+    route: str
+    reason: str
+    """slot, holder_state or lane."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FillCredited(Event):
+    """An order was filled with what arrived."""
+
+    order_id: str
+    ledgers: tuple[str, ...]
+    proven: bool
+    tag: str
+    """EXIT_UNPROVEN with its cause (`EXIT_UNPROVEN:slot`), BUY_UNPROVEN likewise, else empty."""
+    side: str
+    token: str
+    route: str
+    spent_raw: TokenRaw
+    """Wei (buy) or token units (sell) given, gas apart."""
+    arrival_raw: TokenRaw
+    """Token units (buy) or wei before gas (sell) received."""
+    gas_wei: Wei
+    approvals: tuple[str, ...]
+    """Approvals paid by this fill, `token>spender`."""
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderRefused(Event):
+    """A rule said no."""
+
+    order_id: str
+    ledgers: tuple[str, ...]
+    reason: str
+    rule: str
+    """The rule's id, e.g. ONC-08."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderNotFilled(Event):
+    """An admitted order that did not fill: reverted, no route, a fault, or interrupted."""
+
+    order_id: str
+    ledgers: tuple[str, ...]
+    reason: str
+    detail: str
+
+
+# --- marks and scores -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkTaken(Event):
+    """A run's ledgers valued by full-size sales in simulation."""
+
+    clock: str
+    """turn or clock."""
+    tick: int
+    """The tick it belongs to (turn), or the last one (clock); −1 before the first."""
+    ledgers: tuple[str, ...]
+    pin: Pin | None
+    """None when a fault left nothing to pin."""
+    eth_wei: Wei
+    holdings: tuple[HoldingMark, ...]
+    value_wei: Wei | None
+    """ETH plus what the holdings would bring; none when a fault left it unmeasured (never 0)."""
+    fault: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowLiquidated(Event):
+    """A run's ledgers sold out in full at the end."""
+
+    ledgers: tuple[str, ...]
+    pin: Pin
+    eth_wei: Wei
+    holdings: tuple[HoldingMark, ...]
+    value_wei: Wei
+    unproven_wei: Wei
+    """Part of the value that rests on claims instead of simulation."""
+    late: bool
+    """True when it happened after a resume later than the close."""
+    entry: Entry
+    evidence_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunScored(Event):
+    """The score of one run."""
+
+    status: str
+    """SCORED or UNSCORED."""
+    reason: str
+    stake_wei: Wei
+    headline_wei: Wei | None
+    permissive_wei: Wei | None
+    headline_ppm: int | None
+    """Return of the headline ledger in parts per million of the stake, rounded down."""
+    permissive_ppm: int | None
+    headline_without_unproven_ppm: int | None
+    """The same with exits tagged unproven at 0."""
+    close_usd_micro_usd: MicroUsd | None
+    """Headline value in dollars at the closing price; none when the price could not be read."""
+    turns_answered: int
+    turns_total: int
+    fills: int
+    reorged_fills: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowScored(Event):
+    """The window is over and every run has its score."""
+
+    runs: int
+    scored: int
+    close_eth_usd_micro_usd: MicroUsd | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSealed(Event):
+    """Last event of a window: nothing may follow it."""
+
+    events: int
+    """Number of events before this one."""
+    root: str
+    """Chain link of the event before this one."""
+
+
+KINDS: tuple[type[Event], ...] = (
+    WindowOpened, RunOpened, WindowPaused, WindowResumed, TurnAbandoned, ReorgSeen, ClockJumped, NetworkFaulted,
+    NetworkRecovered, Woken, TickMissed, BundleShown, StepTaken, TurnPlayed, DecisionTaken, DecisionMalformed,
+    TurnUnavailable, BoardTaken, GateTaken, RouteSimulated, RouteReverted, RouteUnprovable, FillCredited, OrderRefused,
+    OrderNotFilled, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,
+)  # fmt: skip
