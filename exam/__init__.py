@@ -1,1 +1,1 @@
-"""The entrance exam: what a harness must pass before it may trade. Its checks and captured turns will live here."""
+"""Entrance exam: fixed turns that a stack with a model must pass before it may trade (ONC-13)."""

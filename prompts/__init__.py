@@ -1,1 +1,1 @@
-"""The prompts, loaded verbatim and named by hash, never edited once used. They will live here, one folder a bench."""
+"""Prompts: texts shown to stacks, kept verbatim, hashed, never formatted and never edited once used."""

@@ -1,0 +1,41 @@
+"""The provider: whoever answers a question, behind one small Protocol.
+
+    ProviderFault (ledgers.errors)   could not be reached, refused, or is scripted to fail → UNAVAILABLE
+    LimitSpent                       a limit of the harness ran out inside the provider → OUT_OF_STEPS or OUT_OF_OUTPUT
+    anything else                    a bug of the provider → UNAVAILABLE, so that it never ends the window
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from harnesses.question import Question
+from ledgers.errors import ProviderFault, RefereeError
+
+__all__ = ["Answer", "LimitSpent", "Provider", "ProviderFault"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a provider answered."""
+
+    text: str
+    wait_ms: int = 0
+    """Part of the time that was spent waiting for a rate limit, not thinking."""
+
+
+class LimitSpent(RefereeError):
+    """The stack used up a limit of its harness before it answered."""
+
+    def __init__(self, limit: Literal["steps", "output"], message: str = "") -> None:
+        super().__init__(message or f"the {limit} limit was spent before an answer")
+        self.limit = limit
+
+
+class Provider(Protocol):
+    """Answers questions."""
+
+    async def answer(self, question: Question) -> Answer:
+        """Answer one question. Raises: ProviderFault, LimitSpent."""
+        ...
