@@ -1,0 +1,79 @@
+"""A network file is refused with one clear sentence unless every value is usable."""
+
+import copy
+import tomllib
+
+import pytest
+
+from chain.network import NETWORKS, load_network, network_of
+
+ROBINHOOD = tomllib.loads((NETWORKS / "robinhood.toml").read_text("utf-8"))
+
+
+def altered(**changes: object) -> dict:
+    """The real chain's file with some values changed; dotted names reach into tables as `contracts__feed`."""
+    data = copy.deepcopy(ROBINHOOD)
+    for name, value in changes.items():
+        table, _, key = name.rpartition("__")
+        (data[table] if table else data)[key] = value
+    return data
+
+
+def test_the_real_chain_loads_with_lower_case_addresses():
+    network = load_network("robinhood")
+    assert network.chain_id == 4663
+    assert all(address == address.lower() for address in network.contracts().values())
+
+
+def test_the_poster_is_not_a_contract():
+    network = load_network("robinhood")
+    assert network.fee_recipient not in network.contracts().values()
+    assert network.contracts()["feed"] == network.feed
+
+
+def test_a_network_without_v4_loads():
+    data = altered()
+    for name in ("v4_pool_manager", "v4_quoter", "v4_state_view", "universal_router"):
+        del data["contracts"][name]
+    assert network_of(data, "some.toml").v4_pool_manager is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"pin_depht": 1}, "some.toml: pin_depht: extra inputs are not permitted"),
+        ({"contracts__router": "0x" + "00" * 20}, "contracts.router: extra inputs"),
+        ({"contracts__feed": "0x1234"}, "contracts.feed: expected 0x and 40 hex digits, found '0x1234'"),
+        ({"chain_id": "4663"}, "chain_id: input should be a valid integer"),
+        ({"block_time_ms": 0}, "block_time_ms: input should be greater than 0"),
+        ({"clock": "sundial"}, "clock: input should be 'wall' or 'measured'"),
+    ],
+)
+def test_a_wrong_value_is_named(changes, said):
+    with pytest.raises(ValueError, match="^some.toml") as refused:
+        network_of(altered(**changes), "some.toml")
+    assert said in str(refused.value)
+
+
+def test_a_missing_value_is_named():
+    data = altered()
+    del data["contracts"]["weth"]
+    with pytest.raises(ValueError, match="contracts.weth: field required"):
+        network_of(data, "some.toml")
+
+
+def test_an_unknown_network_names_the_known_ones():
+    with pytest.raises(ValueError, match="no network named 'atlantis'; known: .*robinhood"):
+        load_network("atlantis")
+
+
+@pytest.mark.parametrize("name", ["../robinhood", "", "Robinhood", "a" * 99])
+def test_a_network_name_never_leaves_its_folder(name):
+    with pytest.raises(ValueError, match="is not lower-case"):
+        load_network(name)
+
+
+def test_broken_toml_is_said_in_one_sentence(tmp_path):
+    (tmp_path / "broken.toml").write_text("name = ")
+    with pytest.raises(ValueError, match="broken.toml is not TOML"):
+        load_network("broken", tmp_path)
