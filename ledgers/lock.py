@@ -1,0 +1,47 @@
+"""The lock of a store: one daemon at a time.
+
+It is an advisory lock on a file beside the store, so it dies with the process that holds it, however that ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from ledgers.errors import StoreFault
+
+
+class StoreLock:
+    """A held lock. Raises: StoreFault, naming the holder, when another process has it."""
+
+    def __init__(self, store: Path) -> None:
+        self.path = store.with_name(store.name + ".lock")
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._file)
+            raise StoreFault(
+                f"the store {store.name} is in use by process {holder}; let it finish or stop it (kill -INT {holder}), "
+                "or set REFEREE_HOME to another directory"
+            ) from error
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def holds(self) -> bool:
+        """Tell whether the lock file is still the one that was locked, not removed or replaced."""
+        return same_file(self._file, self.path)
+
+    def release(self) -> None:
+        """Let the next daemon in; the file stays, because removing it would race with whoever waits."""
+        os.close(self._file)
+
+
+def same_file(opened: int, path: Path) -> bool:
+    """Tell whether a path still leads to the file behind a descriptor."""
+    try:
+        return os.path.samestat(os.fstat(opened), os.stat(path))
+    except OSError:
+        return False
