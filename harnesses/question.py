@@ -22,11 +22,12 @@ class Question:
     deadline_ms: int
     """Time limit of the turn, milliseconds from the moment it is asked."""
 
-    def request_bytes(self) -> bytes:
-        """Write what was asked, for the journal; bundle and book by their hashes, since they are recorded beside it."""
+    def request_bytes(self, stack_sha256: str) -> bytes:
+        """Write what was asked of whom, for the journal; bundle and book by their hashes, being recorded beside it."""
         return canonical_bytes(
             {
                 "schema": "question/1",
+                "stack_sha256": stack_sha256,
                 "run_id": self.run_id,
                 "tick": self.tick,
                 "prompt": self.prompt,
