@@ -49,13 +49,18 @@ def encode(event: Event) -> bytes:
 
 def decode(kind: str, body: bytes, kinds: tuple[type[Event], ...]) -> Event:
     """Decode an event of a closed tuple of kinds. Raises: CorruptJournal for unknown kinds, fields and types."""
-    for candidate in kinds:
-        if candidate.__name__ == kind:
-            try:
-                return _reader(candidate)(orjson.loads(body))
-            except (ValueError, TypeError, KeyError) as error:
-                raise CorruptJournal(f"{kind} does not decode: {error}") from error
-    raise CorruptJournal(f"unknown event kind {kind!r}; this version knows {len(kinds)} kinds")
+    read = _readers(kinds).get(kind)
+    if read is None:
+        raise CorruptJournal(f"unknown event kind {kind[:60]!r}; this version knows {len(kinds)} kinds")
+    try:
+        return read(orjson.loads(body))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise CorruptJournal(f"{kind} does not decode: {error}") from error
+
+
+@cache
+def _readers(kinds: tuple[type[Event], ...]) -> dict[str, Callable[[Any], Any]]:
+    return {kind.__name__: _reader(kind) for kind in kinds}
 
 
 @cache

@@ -133,7 +133,7 @@ def decimal_text(raw: int, decimals: int, places: int | None = None) -> str:
     """Write an integer amount as a decimal string for people, truncated towards zero to `places`.
 
     No float is involved; every digit shown is true."""
-    sign, digits = ("-" if raw < 0 else ""), str(abs(int(raw))).rjust(decimals + 1, "0")
+    sign, digits = ("-" if int(raw) < 0 else ""), str(abs(int(raw))).rjust(decimals + 1, "0")
     whole, fraction = (digits[:-decimals], digits[-decimals:]) if decimals else (digits, "")
     shown = fraction if places is None else fraction[:places]
     shown = shown.rstrip("0") if places is None else shown

@@ -76,9 +76,9 @@ class Ledger:
         for posting in entry.postings:
             key = (posting.account, posting.asset)
             self.balances[key] = self.balances.get(key, TokenRaw(0)) + posting.amount
-        for (account, asset), amount in self.balances.items():
-            if account == BOOK and amount < TokenRaw(0):
-                raise CorruptJournal(f"{self.name} book holds {amount} of {asset}: below zero")
+        for asset in {posting.asset for posting in entry.postings if posting.account == BOOK}:
+            if self.balances[BOOK, asset] < TokenRaw(0):
+                raise CorruptJournal(f"{self.name} book holds {self.balances[BOOK, asset]} of {asset}: below zero")
 
     def held(self, asset: str) -> TokenRaw:
         """Amount of an asset in the book."""
