@@ -1,0 +1,169 @@
+"""Event logs, read in ranges and believed only when every one of them is what was asked for.
+
+A node that caps its answers refuses a range; the range is then halved, and later ranges start at the smaller size.
+A log that is missing from a node's answer cannot be noticed here: whoever keeps state from logs reads it again by calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eth_utils import keccak
+
+from chain.calldata import hex_bytes, hex_int
+from chain.header import block_hash
+from chain.network import ADDRESS
+from chain.rpc import METHOD_MISSING, RpcDoor, RpcRefused
+from chain.text import clean
+from ledgers.errors import ChainFault
+
+BLOCKS_AT_ONCE = 10_000
+"""Blocks in one request, unless the node asks for fewer."""
+REQUESTS_AT_ONCE = 8
+LOGS_MAX = 200_000
+"""Logs in one reading; more is a node gone wild."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One event that a contract emitted."""
+
+    address: str
+    topics: tuple[str, ...]
+    data: bytes
+    block: int
+    block_hash: str
+    index: int
+    """Place in its block."""
+    ts_s: int | None
+    """Time of its block when the node says it."""
+
+
+def topic(signature: str) -> str:
+    """Name an event by the hash of its signature."""
+    return "0x" + keccak(text=signature).hex()
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """Which logs are asked for."""
+
+    topics: frozenset[str]
+    """Any of these as the first topic."""
+    addresses: frozenset[str] | None = None
+    """Any of these emitters; None for every emitter."""
+
+    def request(self, from_block: int, to_block: int) -> tuple[str, list[Any]]:
+        """Ask for the logs of a range, both ends included."""
+        wanted: dict[str, Any] = {"fromBlock": hex(from_block), "toBlock": hex(to_block), "topics": [sorted(self.topics)]}
+        if self.addresses is not None:
+            wanted["address"] = sorted(self.addresses)
+        return ("eth_getLogs", [wanted])
+
+    def read(self, answer: object, from_block: int, to_block: int) -> list[Log]:
+        """Check a node's answer, sorted by block and place. Raises: ChainFault for anything that was not asked for."""
+        if not isinstance(answer, list) or len(answer) > LOGS_MAX:
+            raise ChainFault("bad_answer", f"expected at most {LOGS_MAX} logs")
+        logs = sorted((_log(row) for row in answer), key=lambda log: (log.block, log.index))
+        for log in logs:
+            if not from_block <= log.block <= to_block or log.topics[0] not in self.topics:
+                raise ChainFault("bad_answer", f"a log of block {log.block} was not asked for ({from_block}–{to_block})")
+            if self.addresses is not None and log.address not in self.addresses:
+                raise ChainFault("bad_answer", f"a log of {log.address} was not asked for")
+        if len({(log.block, log.index) for log in logs}) != len(logs):
+            raise ChainFault("bad_answer", "the same log came twice")
+        return logs
+
+
+async def read_logs(rpc: RpcDoor, wanted: LogFilter, from_block: int, to_block: int) -> list[Log]:
+    """Read the logs of a range of any length, both ends included.
+
+    Shapes: sorted by block and place. Raises: ChainFault."""
+    logs: list[Log] = []
+    left = [(from_block, to_block)] if from_block <= to_block else []
+    step = BLOCKS_AT_ONCE
+    while left:
+        ranges, left = _next_ranges(left, step)
+        answers = await rpc.batch([wanted.request(*span) for span in ranges])
+        for span, answer in zip(ranges, answers, strict=True):
+            if isinstance(answer, RpcRefused):
+                step = min(step, _smaller(span, answer))
+                left.append(span)
+            else:
+                logs += wanted.read(answer, *span)
+        if len(logs) > LOGS_MAX:
+            raise ChainFault("bad_answer", f"more than {LOGS_MAX} logs in blocks {from_block}–{to_block}")
+    return sorted(logs, key=lambda log: (log.block, log.index))
+
+
+def _next_ranges(left: Sequence[tuple[int, int]], step: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    ranges: list[tuple[int, int]] = []
+    waiting = list(left)
+    while waiting and len(ranges) < REQUESTS_AT_ONCE:
+        first, last = waiting.pop(0)
+        ranges.append((first, min(first + step - 1, last)))
+        if first + step <= last:
+            waiting.insert(0, (first + step, last))
+    return ranges, waiting
+
+
+def _smaller(span: tuple[int, int], refused: RpcRefused) -> int:
+    blocks = span[1] - span[0] + 1
+    if blocks == 1 or refused.code == METHOD_MISSING:
+        raise ChainFault("refused", f"logs of block {span[0]}: {clean(refused.message, 120)}")
+    return (blocks + 1) // 2
+
+
+def _log(row: object) -> Log:
+    if not isinstance(row, dict) or row.get("removed") is True:
+        raise ChainFault("bad_answer", "expected a log")
+    topics = row.get("topics")
+    if not isinstance(topics, list) or not 1 <= len(topics) <= 4:
+        raise ChainFault("bad_answer", "expected a log with one to four topics")
+    ts = row.get("blockTimestamp")
+    return Log(
+        address=address_of(row.get("address")),
+        topics=tuple(block_hash(part) for part in topics),
+        data=hex_bytes(row.get("data")),
+        block=hex_int(row.get("blockNumber")),
+        block_hash=block_hash(row.get("blockHash")),
+        index=hex_int(row.get("logIndex")),
+        ts_s=None if ts is None else hex_int(ts),
+    )
+
+
+def address_of(value: object) -> str:
+    """Check an address, lower-cased. Raises: ChainFault."""
+    if not isinstance(value, str) or not ADDRESS.fullmatch(value.lower()):
+        raise ChainFault("bad_answer", "expected an address")
+    return value.lower()
+
+
+def topic_address(log: Log, index: int) -> str:
+    """Read an indexed address. Raises: ChainFault."""
+    if index >= len(log.topics) or log.topics[index][2:26] != "0" * 24:
+        raise ChainFault("bad_answer", f"topic {index} of a log of {log.address} is not an address")
+    return "0x" + log.topics[index][26:]
+
+
+def words(log: Log, count: int) -> tuple[int, ...]:
+    """Read a log's data as exactly `count` words. Raises: ChainFault."""
+    if len(log.data) != 32 * count:
+        raise ChainFault("bad_answer", f"a log of {log.address} has {len(log.data)} bytes, expected {32 * count}")
+    return tuple(int.from_bytes(log.data[at : at + 32]) for at in range(0, len(log.data), 32))
+
+
+def signed(word: int) -> int:
+    """Read a word as a two's complement integer."""
+    return word - 2**256 if word >> 255 else word
+
+
+def blocks_of(logs: Collection[Log]) -> Iterator[tuple[int, str]]:
+    """Name each block that the logs come from, with its hash. Raises: ChainFault when one block has two hashes."""
+    seen: dict[int, str] = {}
+    for log in logs:
+        if seen.setdefault(log.block, log.block_hash) != log.block_hash:
+            raise ChainFault("bad_answer", f"logs of block {log.block} name two hashes")
+    yield from seen.items()
