@@ -96,19 +96,33 @@ def _reader(annotation: Any) -> Callable[[Any], Any]:
     if is_dataclass(annotation):
         return _dataclass_reader(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Money):
-        return lambda value: annotation(_big(value))
+        return _money_reader(annotation)
     if annotation is int:
         return _small
-    return lambda value: _expect(value, annotation)
+    return _text if annotation is str else lambda value: _expect(value, annotation)
 
 
 def _dataclass_reader(annotation: Any) -> Callable[[Any], Any]:
     parts = {name: _reader(hint) for name, hint in _hints(annotation).items()}
 
     def read(value: Any) -> Any:
-        if _expect(value, dict).keys() != parts.keys():
-            raise ValueError(f"{annotation.__name__} has fields {sorted(value)}, expected {sorted(parts)}")
-        return annotation(**{name: parts[name](part) for name, part in value.items()})
+        if type(value) is not dict or value.keys() != parts.keys():
+            raise ValueError(f"{annotation.__name__} takes an object with {sorted(parts)}, got {str(value)[:200]}")
+        for name, part in value.items():
+            value[name] = parts[name](part)
+        return annotation(**value)
+
+    return read
+
+
+def _money_reader(unit: type[Money]) -> Callable[[Any], Money]:
+    def read(value: Any) -> Money:
+        if type(value) is not str or len(value) > DIGITS_MAX:
+            raise TypeError(f"expected a decimal string, got {str(value)[:40]!r}")
+        amount = int.__new__(unit, value)
+        if int.__repr__(amount) != value:
+            raise ValueError(f"{value!r} is not a canonical decimal string")
+        return amount
 
     return read
 
@@ -142,10 +156,7 @@ def _small(value: Any) -> int:
     return value
 
 
-def _big(value: Any) -> int:
-    if type(value) is not str or len(value) > DIGITS_MAX:
-        raise TypeError(f"expected a decimal string, got {str(value)[:40]!r}")
-    number = int(value)
-    if str(number) != value:
-        raise ValueError(f"{value!r} is not a canonical decimal string")
-    return number
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError(f"expected str, got {type(value).__name__}")
+    return value
