@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ledgers.errors import ChainFault
+
 SOURCES = Path(__file__).parent / "contracts"
 SETTINGS = {
     "optimizer": {"enabled": True, "runs": 200},
@@ -24,10 +26,6 @@ SETTINGS = {
 }
 LIBRARIES = ("solc", "@openzeppelin/contracts", "solady")
 COMPILE_S_MAX = 300
-
-
-class CompileFailed(Exception):
-    """A contract did not compile, or a compiler could not be run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +37,18 @@ class Artifact:
     bytecode: str
     """Creation code, 0x-prefixed; constructor arguments are appended by who deploys."""
 
+    @property
+    def constructor_types(self) -> tuple[str, ...]:
+        """Types of the constructor's arguments, in their order."""
+        inputs = [entry["inputs"] for entry in self.abi if entry["type"] == "constructor"]
+        return tuple(argument["type"] for argument in inputs[0]) if inputs else ()
+
 
 def artifacts(toolchain_dir: Path, node: str = "") -> dict[str, Artifact]:
     """Compile all our contracts, or read them from the cache.
 
     Shapes: by contract name. `node` is the executable; empty means `<toolchain_dir>/node` if there is one, else PATH's.
-    Raises: CompileFailed with the compilers' own messages.
+    Raises: ChainFault("compile") with the compilers' own words, ChainFault("toolchain") when a package is missing.
     """
     toolchain_dir = Path(toolchain_dir)
     sources = _sources()
@@ -73,7 +77,7 @@ def _package_version(toolchain_dir: Path, package: str) -> str:
     try:
         return json.loads(path.read_bytes())["version"]
     except FileNotFoundError:
-        raise CompileFailed(f"npm package {package} expected in the toolchain, found none: run set-up") from None
+        raise ChainFault("toolchain", f"npm package {package} expected in the toolchain, found none: run set-up") from None
 
 
 def _node(toolchain_dir: Path) -> str:
@@ -91,7 +95,7 @@ def _solidity(sources: Mapping[str, str], toolchain_dir: Path, node: str) -> dic
     answer = json.loads(_run_node(node, (toolchain_dir / "node_modules").resolve(), json.dumps(asked)))
     errors = [error["formattedMessage"] for error in answer.get("errors", ()) if error["severity"] == "error"]
     if errors:
-        raise CompileFailed("\n".join(errors))
+        raise ChainFault("compile", "\n".join(errors))
     return _deployable((name, entry) for name in ours for name, entry in answer["contracts"].get(name, {}).items())
 
 
@@ -102,7 +106,7 @@ def _deployable(contracts) -> dict[str, dict]:
         if not code:  # an interface or an abstract contract
             continue
         if name in found:
-            raise CompileFailed(f"contract names must be unique, found {name} twice")
+            raise ChainFault("compile", f"contract names must be unique, found {name} twice")
         found[name] = {"abi": entry["abi"], "bytecode": f"0x{code}"}
     return found
 
@@ -112,9 +116,9 @@ def _run_node(node: str, modules: Path, asked: str) -> str:
     try:
         ran = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=COMPILE_S_MAX, check=False)
     except (OSError, subprocess.TimeoutExpired) as fault:
-        raise CompileFailed(f"node could not be run to compile: {type(fault).__name__}") from fault
+        raise ChainFault("compile", f"node could not be run to compile: {type(fault).__name__}") from fault
     if ran.returncode != 0:
-        raise CompileFailed(f"node ended with {ran.returncode} while compiling: {ran.stderr[-2000:]}")
+        raise ChainFault("compile", f"node ended with {ran.returncode} while compiling: {ran.stderr[-2000:]}")
     return ran.stdout
 
 
@@ -146,8 +150,8 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         found = artifacts(Path(arguments[0]))
-    except CompileFailed as failure:
-        print(failure, file=sys.stderr)
+    except ChainFault as fault:
+        print(fault, file=sys.stderr)
         return 3
     print(f"{len(found)} contracts compiled")
     return 0
