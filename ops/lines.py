@@ -1,0 +1,202 @@
+"""The lines: every event of a window in one sentence for a person.
+
+Tokens are shown by their own symbol with four digits of their address, because anybody may call a token anything; all
+outside text is stripped of what a terminal would act on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ledgers.events import Event
+from ledgers.money import TokenRaw, decimal_text
+from ledgers.plain_text import plain_text
+from ledgers.report import eth_text, percent_text
+from referee.onchain.events import (
+    LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered,
+    OrderAsked, OrderNotFilled, OrderRefused, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed,
+    TurnUnavailable, WindowLiquidated, WindowOpened, WindowPaused, WindowResumed, WindowScored, WindowSealed,
+)  # fmt: skip
+
+GOOD, BAD, QUIET, LOUD = "good", "bad", "quiet", "loud"
+"""Moods of a line: filled, refused, routine, about the whole window."""
+
+SYMBOL_CHARS_MAX = 16
+DETAIL_CHARS_MAX = 160
+
+
+@dataclass(frozen=True, slots=True)
+class TokenName:
+    """What a token says of itself."""
+
+    symbol: str
+    decimals: int
+
+
+Names = Mapping[str, TokenName]
+"""By lower-case address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sentence about one event."""
+
+    ts_ms: int
+    who: str
+    """The run, or the window."""
+    text: str
+    mood: str
+
+
+def line_of(event: Event, names: Names) -> Line | None:
+    """Say an event in one sentence; None for those that only matter to whoever looks closely."""
+    said = _said(event, names)
+    if said is None:
+        return None
+    mood, text = said
+    return Line(event.ts_ms, event.run_id, text, mood)
+
+
+def _said(event: Event, names: Names) -> tuple[str, str] | None:
+    return _said_of_window(event) or _said_of_turn(event, names) or _said_of_order(event, names) or _said_of_value(event)
+
+
+def _said_of_window(event: Event) -> tuple[str, str] | None:
+    match event:
+        case WindowOpened():
+            return LOUD, opening_text(event)
+        case RunOpened():
+            return QUIET, f"opened for stack {event.stack}, copy {event.copy}"
+        case WindowPaused():
+            return LOUD, f"paused ({plain(event.reason)}); the window clock goes on"
+        case WindowResumed():
+            return LOUD, f"resumed after {seconds_text(event.down_ms)} without a process"
+        case NetworkFaulted():
+            return BAD, f"no node lane answers ({event.lane}: {plain(event.reason)}); nothing is filled until one does"
+        case NetworkRecovered():
+            return LOUD, f"node lane {event.lane} answers again after {seconds_text(event.down_ms)}"
+        case ReorgSeen():
+            return BAD, f"block {event.block} left the chain; fills that stand on it are marked"
+        case ClockJumped():
+            return BAD, f"the clock jumped by {seconds_text(event.delta_ms)}"
+        case WindowScored():
+            return LOUD, f"scored {event.scored} of {event.runs} runs"
+        case WindowSealed():
+            return LOUD, f"sealed after {event.events} events, root {event.root}"
+    return None
+
+
+def _said_of_turn(event: Event, names: Names) -> tuple[str, str] | None:
+    match event:
+        case TickMissed():
+            return BAD, f"missed tick {event.tick} ({event.reason})"
+        case TurnAbandoned():
+            return BAD, f"turn of tick {event.tick} was abandoned when the process ended"
+        case TurnPlayed() if event.outcome != "ANSWERED":
+            return BAD, f"turn ended {event.outcome}{because(event.reason)}"
+        case TurnUnavailable():
+            return BAD, f"unavailable{because(event.reason)}: not a result"
+        case DecisionMalformed():
+            return BAD, f"malformed decision ({event.reason}){because(event.detail)}"
+        case DecisionTaken():
+            return QUIET, f"decides {decision_text(event, names)}"
+    return None
+
+
+def _said_of_order(event: Event, names: Names) -> tuple[str, str] | None:
+    match event:
+        case FillCredited():
+            return GOOD, f"{ledgers_text(event.ledgers)}{fill_text(event, names)}"
+        case OrderRefused():
+            return BAD, f"{ledgers_text(event.ledgers)}refused {event.reason} ({event.rule}){because(event.detail)}"
+        case OrderNotFilled():
+            return BAD, f"{ledgers_text(event.ledgers)}not filled: {event.reason}{because(event.detail)}"
+    return None
+
+
+def _said_of_value(event: Event) -> tuple[str, str] | None:
+    match event:
+        case MarkTaken() if event.value_wei is None:
+            return BAD, f"{ledgers_text(event.ledgers)}no mark{because(event.fault)}; the last one stands"
+        case WindowLiquidated():
+            late = ", late" if event.late else ""
+            return LOUD, f"{ledgers_text(event.ledgers)}liquidated at {eth_text(event.value_wei)} ETH{late}{_worthless_text(event)}"
+        case RunScored() if event.status == "SCORED":
+            return LOUD, f"scores {percent_text(event.headline_ppm)} (permissive {percent_text(event.permissive_ppm)})"
+        case RunScored():
+            return BAD, f"has no score{because(event.reason)}"
+    return None
+
+
+def opening_text(event: WindowOpened) -> str:
+    """Say how a window opened."""
+    price = decimal_text(event.eth_usd_micro_usd, 6, 2)
+    length_s, interval_s = (event.close_ts_ms - event.open_ts_ms) // 1_000, event.interval_ms // 1_000
+    return (
+        f"opened on {event.label}: stake {eth_text(event.stake_wei)} ETH (one ETH is {price} USD), "
+        f"{event.ticks} ticks, one every {interval_s} s, for {length_s} s"
+    )
+
+
+def decision_text(event: DecisionTaken, names: Names) -> str:
+    """Say what a decision asks for."""
+    return "; ".join(asked_text(asked, names) for asked in event.orders) or "nothing"
+
+
+def asked_text(asked: OrderAsked, names: Names) -> str:
+    """Say one order as it was asked for."""
+    token = token_text(asked.token, names)
+    if asked.spend_wei is not None:
+        return f"{asked.side} {eth_text(asked.spend_wei)} ETH of {token}"
+    amount = "all" if asked.sell_all or asked.amount_raw is None else amount_text(asked.amount_raw, asked.token, names)
+    return f"{asked.side} {amount} {token}"
+
+
+def fill_text(event: FillCredited, names: Names) -> str:
+    """Say what a fill gave and took."""
+    token = token_text(event.token, names)
+    if event.side == "buy":
+        moved = f"bought {amount_text(event.arrival_raw, event.token, names)} {token} for {decimal_text(event.spent_raw, 18, 6)} ETH"
+    else:
+        moved = f"sold {amount_text(event.spent_raw, event.token, names)} {token} for {decimal_text(event.arrival_raw, 18, 6)} ETH"
+    tag = "" if event.proven and not event.tag else f" [{event.tag or 'unproven'}]"
+    return f"{moved} by {plain(event.route)}, gas {eth_text(event.gas_wei, 8)} ETH{tag}"
+
+
+def token_text(token: str, names: Names) -> str:
+    """Name a token: its symbol and the last four digits of its address."""
+    known = names.get(token)
+    symbol = plain_text(known.symbol, SYMBOL_CHARS_MAX) if known else ""
+    return f"{symbol or 'token'}·{token[-4:]}"
+
+
+def amount_text(raw: TokenRaw, token: str, names: Names) -> str:
+    """Write an amount of a token; in base units when its decimals are not known."""
+    known = names.get(token)
+    return f"{raw} units of" if known is None else decimal_text(raw, known.decimals, 4)
+
+
+def ledgers_text(ledgers: tuple[str, ...]) -> str:
+    """Name the ledgers in front of a sentence unless it holds for all of them."""
+    return "" if set(ledgers) == set(LEDGERS) else f"[{' and '.join(ledgers)}] "
+
+
+def seconds_text(ms: int) -> str:
+    """Write milliseconds as seconds, every digit true."""
+    return f"{decimal_text(ms, 3, 1)} s"
+
+
+def because(reason: str) -> str:
+    """Append a reason of outside origin, if there is one."""
+    return f": {plain(reason)}" if reason else ""
+
+
+def plain(text: str) -> str:
+    """Make outside text fit for a line."""
+    return plain_text(text, DETAIL_CHARS_MAX)
+
+
+def _worthless_text(event: WindowLiquidated) -> str:
+    lost = [holding for holding in event.holdings if int(holding.value_wei) == 0]
+    return f"; {len(lost)} of {len(event.holdings)} holdings counted 0" if lost else ""

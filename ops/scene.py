@@ -1,0 +1,124 @@
+"""The scene: what a live view shows of a window, as a fold over its events.
+
+It adds to the window's own state only what a watcher wants to see: names of tokens, counts, last words of every run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import orjson
+
+from ledgers.events import Event
+from ledgers.money import Wei
+from ops.lines import Line, TokenName, decision_text, line_of
+from referee.onchain.events import (
+    HEADLINE, PERMISSIVE, BundleShown, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused,
+    Pin, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated,
+)  # fmt: skip
+from referee.onchain.state import WindowState
+
+FEED_LINES_MAX = 200
+DECIMALS_MAX = 255
+
+FILLED, REFUSED, NOT_FILLED, MISSED = "filled", "refused", "not_filled", "missed"
+
+BlobOf = Callable[[str], bytes | None]
+
+
+@dataclass(slots=True)
+class RunScene:
+    """What is shown of one run."""
+
+    run_id: str
+    decision: str = ""
+    """Last decision in words."""
+    result: Line | None = None
+    """What became of it last."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Orders of the headline ledger filled, refused, not filled; ticks missed."""
+    values: dict[str, Wei | None] = field(default_factory=dict)
+    """Last measured value by ledger."""
+    tagged: bool = False
+    """True once a headline exit rested on a claim."""
+    scored: RunScored | None = None
+
+
+@dataclass(slots=True)
+class Scene:
+    """What is shown of a window."""
+
+    window_id: str
+    state: WindowState = field(default_factory=WindowState)
+    runs: dict[str, RunScene] = field(default_factory=dict)
+    names: dict[str, TokenName] = field(default_factory=dict)
+    feed: deque[Line] = field(default_factory=lambda: deque(maxlen=FEED_LINES_MAX))
+    pin: Pin | None = None
+    """The newest block something was pinned to."""
+    marked_ts_ms: int | None = None
+    """When a value was last measured."""
+    events: int = 0
+
+    def apply(self, event: Event, blob: BlobOf) -> Line | None:
+        """Fold one event in and return its line, if it has one."""
+        self.events += 1
+        self.state.apply(event)
+        if isinstance(event, RunOpened):
+            self.runs[event.run_id] = RunScene(event.run_id)
+        self._observe(event, blob)
+        line = line_of(event, self.names)
+        if line is not None:
+            self.feed.append(line)
+        if event.run_id in self.runs:
+            _follow(self.runs[event.run_id], event, line, self.names)
+        return line
+
+    def _observe(self, event: Event, blob: BlobOf) -> None:
+        if isinstance(event, BundleShown):
+            self.pin = event.pin
+            self.names.update(names_in(blob(event.bundle_sha256)))
+        elif isinstance(event, MarkTaken) and event.value_wei is not None:
+            self.marked_ts_ms = event.ts_ms
+            self.pin = event.pin or self.pin
+
+
+def _follow(run: RunScene, event: Event, line: Line | None, names: dict[str, TokenName]) -> None:
+    match event:
+        case DecisionTaken():
+            run.decision, run.result = decision_text(event, names), None
+        case DecisionMalformed() | TurnUnavailable():
+            run.decision, run.result = "–", line
+        case TurnPlayed() if event.outcome != "ANSWERED":
+            run.result = line
+        case TickMissed():
+            run.result, run.counts[MISSED] = line, run.counts[MISSED] + 1
+        case FillCredited():
+            _count(run, event, FILLED, line)
+            run.tagged = run.tagged or (HEADLINE in event.ledgers and bool(event.tag))
+        case OrderRefused():
+            _count(run, event, REFUSED, line)
+        case OrderNotFilled():
+            _count(run, event, NOT_FILLED, line)
+        case MarkTaken() | WindowLiquidated() if event.value_wei is not None:
+            run.values.update(dict.fromkeys(event.ledgers, event.value_wei))
+        case RunScored():
+            run.scored = event
+
+
+def _count(run: RunScene, event: FillCredited | OrderRefused | OrderNotFilled, outcome: str, line: Line | None) -> None:
+    if HEADLINE in event.ledgers:
+        run.counts[outcome] += 1
+        run.result = line
+    elif run.result is None and PERMISSIVE in event.ledgers:
+        run.result = line
+
+
+def names_in(bundle: bytes | None) -> dict[str, TokenName]:
+    """Read token names out of a shown bundle; one that does not read names nothing."""
+    try:
+        tokens = orjson.loads(bundle or b"{}")["tokens"]
+        return {token["address"]: TokenName(str(token["symbol"]), min(int(token["decimals"]), DECIMALS_MAX)) for token in tokens}
+    except (ValueError, KeyError, TypeError):
+        return {}

@@ -1,0 +1,68 @@
+"""The settings: what the environment says, read once at the edge.
+
+Addresses of nodes carry keys: they are secrets here, and everywhere else a lane has only a name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ledgers.errors import RefereeError
+
+SCHEMES = ("http", "https")
+
+
+class BadSettings(RefereeError):
+    """The environment asks for something impossible; the message is one sentence and holds no address."""
+
+
+class Settings(BaseSettings):
+    """What `REFEREE_…` variables say."""
+
+    model_config = SettingsConfigDict(env_prefix="REFEREE_", frozen=True, hide_input_in_errors=True, extra="ignore")
+
+    home: Path = Path(".referee")
+    """Where the journal, the reports and the local chain's state are kept."""
+    rpc_urls: SecretStr = SecretStr("")
+    """Nodes of a real chain, separated by commas; the first is asked first."""
+    metrics_port: int | None = Field(None, ge=1, le=65_535)
+    """Loopback port for metrics; off unless asked."""
+
+    @property
+    def store_path(self) -> Path:
+        """The journal store."""
+        return self.home / "journal.db"
+
+    def reports_path(self, window_id: str) -> Path:
+        """Where a window's report is written."""
+        return self.home / "reports" / window_id
+
+    def lane_urls(self) -> tuple[str, ...]:
+        """List the node addresses in order. Raises: BadSettings naming the place of a bad one, never its text."""
+        urls = tuple(part.strip() for part in self.rpc_urls.get_secret_value().split(",") if part.strip())
+        for place, url in enumerate(urls, start=1):
+            if not _is_address(url):
+                raise BadSettings(f"address {place} of REFEREE_RPC_URLS is not an http or https address; separate addresses by commas")
+        return urls
+
+
+def load_settings() -> Settings:
+    """Read the environment. Raises: BadSettings with one sentence."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        raise BadSettings(f"REFEREE_{name} is not usable: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in SCHEMES and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
