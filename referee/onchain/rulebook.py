@@ -1,0 +1,114 @@
+"""The rule book: every rule of the bench with its value, its source, how far it is in force, and the test that proves it.
+
+Ids are stable. `referee rules` prints these rows. Source: design §5, after 001.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledgers.money import decimal_text
+from referee.onchain.rules import DEFAULT, Rules
+
+ENFORCED = "enforced"
+"""A window cannot break it."""
+RECORDED = "recorded"
+"""The journal holds what it needs; nothing acts on it yet."""
+PLANNED = "planned"
+"""Not built yet: nothing claims it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """One rule as a person reads it."""
+
+    id: str
+    status: str
+    """enforced, recorded or planned."""
+    value: str
+    """Its number or choice; – when it has none."""
+    source: str
+    rule: str
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Tests that prove it, as pytest names them; none while it is planned."""
+        return PROOFS.get(self.id, ())
+
+
+def rule_rows(rules: Rules) -> tuple[RuleRow, ...]:
+    """Write the rule book of one rule set. Shapes: sorted by id."""
+    return (*_window(rules), *_board(rules), *_turn(), *_results(), *_further_ledgers(), *_orders(rules))
+
+
+def _window(rules: Rules) -> tuple[RuleRow, ...]:
+    return (
+        RuleRow("ONC-01", ENFORCED, "SHA-256", "001 §2.1", "The unit is the stack; harness, prompt and tools are identified by SHA-256, and a change is a new identity."),
+        RuleRow("ONC-02", ENFORCED, f"{_usd(rules.stake_micro_usd)} USD", "001 §2.2", "The stake is a sum of dollars in ETH, priced when the window opens."),
+        RuleRow("ONC-03", ENFORCED, f"late after min(interval / 10, {_ms(rules.late_ms_max)})", "001 §2.2", "Stacks are woken on a fixed interval that the window pins; a missed tick is recorded and never made up."),
+        RuleRow("ONC-04", ENFORCED, f"at most {rules.orders_max} orders a decision", "001 §2.2", "The agent never holds balances; its orders are buy, sell, open-lp and close-lp for an exact size (lp: refused not_yet)."),
+    )
+
+
+def _board(rules: Rules) -> tuple[RuleRow, ...]:
+    return (
+        RuleRow("ONC-05", ENFORCED, rules.board_policy, "001 §2.2", "Every order is quoted live for its exact size; rivals are asked always, or as fallback when our own routes have no price."),
+        RuleRow("ONC-06", ENFORCED, "–", "001 §2.2", "The best row net of gas fills: buys by arrival ÷ (spend + gas), sells by ETH − gas; approvals not paid yet count; ties go to our router."),
+        RuleRow("ONC-07", ENFORCED, f"board {_ms(rules.board_age_ms_max)}, pin {_ms(rules.pin_lag_ms_max)}", "001 §2.2", "A board older than this at the decision to fill is refused, counted from the pinned block's time; the pin is close behind a checked clock."),
+        RuleRow("ONC-08", ENFORCED, f"{rules.gate_loss_bps_max:,} bps", "001 §2.2", "A buy whose honeypot check is not CLEAR is refused; a round trip that loses more than this before gas is FLAGGED."),
+        RuleRow("ONC-09", ENFORCED, "gas ≤ value", "001 §2.2", "A trade whose gas exceeds its value is refused: the spend of a buy, the gross ETH of a sell; equal passes."),
+        RuleRow("ONC-10", ENFORCED, "–", "001 §2.2", "The route's own transaction is simulated on a pinned block; credited is what arrives by balance difference; a revert is no fill."),
+        RuleRow("ONC-11", ENFORCED, "–", "001 §2.2, §5.5", "The headline ledger counts proven rows only, the permissive one any row; an unprovable exit is filled at the quote less gas and tagged."),
+        RuleRow("ONC-12", ENFORCED, f"every min({_ms(rules.mark_interval_ms_max)}, window / {rules.mark_window_parts}); retried {_ms(rules.liquidation_retry_ms_max)}", "001 §2.2, §4", "Marks after each turn and on the clock; full liquidation by simulation at the end; a fault never counts 0. Hold scores exactly 0."),
+    )
+
+
+def _turn() -> tuple[RuleRow, ...]:
+    return (
+        RuleRow("ONC-13", PLANNED, "–", "001 §2.3.1", "Nobody trades without a pass of the entrance exam on that harness identity."),
+        RuleRow("ONC-14", PLANNED, "1,200 s", "001 §2.3.2", "One long plan turn without a book; the plan is frozen and published before the window clock starts."),
+        RuleRow("ONC-15", ENFORCED, "balanced", "001 §5.9", "Turns of a tick run at once on one bundle block; a seeded, balanced rotation sets who is refereed first; waits are recorded apart."),
+    )
+
+
+def _results() -> tuple[RuleRow, ...]:
+    return (
+        RuleRow("ONC-16", ENFORCED, "parts per million, rounded down", "001 §4", "The score is the change of the headline ledger's liquidation value in ETH; n is shown, and one short run is an anecdote."),
+        RuleRow("ONC-17", PLANNED, "2 s.e.", "001 §4, methods §2.4", "A finding needs one window, a difference beyond the noise floor, and both stacks above the random trader."),
+        RuleRow("ONC-18", RECORDED, "–", "001 §4", "Stacks tried are counted automatically and shown beside every leaderboard."),
+        RuleRow("ONC-19", PLANNED, "API list price", "001 §4", "Results also after compute, on five bases labelled with method, source and range."),
+        RuleRow("ONC-20", PLANNED, "–", "001 §6", "Hypothesis, window, stacks and decision rule are hashed before the window opens, and reports cite the hash."),
+    )
+
+
+def _further_ledgers() -> tuple[RuleRow, ...]:
+    return (
+        RuleRow("ONC-21", PLANNED, "–", "001 §5.10", "Paper liquidity earns the true share of real swaps in its range; impermanent loss follows the real price path."),
+        RuleRow("ONC-22", PLANNED, "2 s, 100 bps", "001 §5.1", "A ledger of its own simulates the same order again after a declared delay and fills within a bound, or charges the revert's gas."),
+        RuleRow("ONC-23", PLANNED, "–", "001 §5.2", "A ledger of its own re-executes the run's earlier fills before every new quote, mark and liquidation."),
+    )
+
+
+def _orders(rules: Rules) -> tuple[RuleRow, ...]:
+    return (
+        RuleRow("ONC-24", ENFORCED, "–", "ours", "Orders of one decision run in order, each simulated after the filled ones before it at one block; splitting never beats one order."),
+        RuleRow("ONC-25", PLANNED, "–", "ours", "Each score is shown with its largest pool's share and without its best pool; the open doors have their own leaderboard."),
+        RuleRow("ONC-26", ENFORCED, "–", "001 §5.3, §5.7", "No stop, limit or standing orders: refused by name."),
+        RuleRow("ONC-27", ENFORCED, f"{rules.exit_reserve_gas_per_holding:,} gas a holding", "001 §2.3.1", "Spend is exact and gas comes on top; a buy leaves gas for every exit; else refused insufficient_eth."),
+        RuleRow("ONC-28", ENFORCED, f"within {rules.feed_gap_bps_max} bps of the feed", "001 §2.2", "One stake in wei per window, priced once by the median of pools near the feed; else the window does not open."),
+    )
+
+
+def _usd(micro_usd: int) -> str:
+    return decimal_text(micro_usd, 6)
+
+
+def _ms(ms: int) -> str:
+    return f"{ms:,} ms"
+
+
+PROOFS: dict[str, tuple[str, ...]] = {}
+"""Tests by rule."""
+
+RULE_ROWS = rule_rows(DEFAULT)
+"""The rule book of the rules that are in force."""
