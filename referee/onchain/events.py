@@ -176,6 +176,8 @@ class WindowResumed(Event):
     clock_offset_ms: int
     down_ms: int
     """How long nobody was running it."""
+    code_sha256: str
+    """Code tree of the process that took it up; another than the window's only where an operator accepted it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

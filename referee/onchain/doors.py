@@ -1,0 +1,143 @@
+"""The doors a run stands behind: the desk that referees, the market that is shown, the alarm that wakes it.
+
+A run knows these shapes only; `ops/assembly.py` puts the real ones in, tests put in fakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ledgers.events import Event
+from ledgers.money import MicroUsd, Wei
+from ledgers.postings import Entry
+from referee.onchain.book import Book
+from referee.onchain.events import HoldingMark, OrderAsked, Pin, WindowOpened
+
+
+class Refereed(Protocol):
+    """What the rules made of one order."""
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Boards, gates, routes and one outcome for each ledger."""
+        ...
+
+    @property
+    def blobs(self) -> Mapping[str, bytes]:
+        """Evidence by SHA-256."""
+        ...
+
+
+class Valued(Protocol):
+    """What a book would bring by full-size sales; one value may stand for several ledgers with equal books."""
+
+    @property
+    def ledgers(self) -> tuple[str, ...]: ...
+    @property
+    def eth_wei(self) -> Wei: ...
+    @property
+    def holdings(self) -> tuple[HoldingMark, ...]: ...
+    @property
+    def value_wei(self) -> Wei: ...
+    @property
+    def unproven_wei(self) -> Wei: ...
+    @property
+    def entry(self) -> Entry:
+        """The sales as an entry, booked when it is a liquidation."""
+        ...
+
+    @property
+    def digest(self) -> str: ...
+    @property
+    def blobs(self) -> Mapping[str, bytes]: ...
+
+
+class DecisionDesk(Protocol):
+    """Takes the orders of one decision, one after another (ONC-24)."""
+
+    def order(self, asked: OrderAsked, books: Mapping[str, Book]) -> Awaitable[Refereed]:
+        """Referee one order. Raises: nothing of the outside world; a fault becomes an outcome."""
+        ...
+
+
+class Desk(Protocol):
+    """The referee's desk (`board.py`)."""
+
+    def pin(self) -> Awaitable[Pin]:
+        """Choose the block to pin to. Raises: ChainFault."""
+        ...
+
+    def decision(self, run_id: str, wallet: str, tick: int, pin: Pin, arrived_ts_ms: int) -> DecisionDesk:
+        """Begin a decision."""
+        ...
+
+    def value(self, run_id: str, wallet: str, books: Sequence[Book], pin: Pin) -> Awaitable[Sequence[Valued]]:
+        """Value books. Raises: ChainFault."""
+        ...
+
+
+class EthPrice(Protocol):
+    """What one ETH costs."""
+
+    @property
+    def micro_usd(self) -> MicroUsd: ...
+    @property
+    def feed_micro_usd(self) -> MicroUsd: ...
+    @property
+    def pools(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSeen:
+    """What the node behind the doors is."""
+
+    name: str
+    label: str
+    chain_id: int
+    block0_hash: str
+    client: str
+    clock_offset_ms: int
+    """Chain time minus wall time, measured now."""
+
+
+class Market(Protocol):
+    """The chain as far as it is shown and priced."""
+
+    @property
+    def lane(self) -> str:
+        """Name of the lane that answered last."""
+        ...
+
+    def network(self) -> Awaitable[NetworkSeen]:
+        """Say what the node is. Raises: ChainFault."""
+        ...
+
+    def eth_usd(self, pin: Pin) -> Awaitable[EthPrice]:
+        """Price one ETH. Raises: ChainFault, FeedFault when pools and feed disagree or there is no price."""
+        ...
+
+    def used(self, addresses: Collection[str], pin: Pin) -> Awaitable[Collection[str]]:
+        """Name those addresses that have code, a nonce or a balance. Raises: ChainFault."""
+        ...
+
+    def hashes(self, blocks: Collection[int]) -> Awaitable[Mapping[int, str]]:
+        """Hash of each block that the node still knows. Raises: ChainFault."""
+        ...
+
+    def bundle(self, opened: WindowOpened, tick: int, pin: Pin) -> Awaitable[bytes]:
+        """Write what every stack of a tick is shown. Raises: ChainFault."""
+        ...
+
+    def own_book(self, opened: WindowOpened, tick: int, book: Book) -> bytes:
+        """Write a run's own book as it is shown."""
+        ...
+
+
+class Alarm(Protocol):
+    """Wakes the process; what was missed is counted from the schedule, never from it."""
+
+    def until(self, ts_ms: int) -> Awaitable[None]:
+        """Return once wall time has come to `ts_ms`, at once when it is past."""
+        ...

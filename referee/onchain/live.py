@@ -1,0 +1,82 @@
+"""The live window: who plays, behind which doors, and how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harnesses.provider import Provider
+from harnesses.stack import Stack
+from ledgers.clock import Clock
+from ledgers.journal import Journal
+from referee.onchain.doors import Alarm, Desk, Market
+from referee.onchain.events import WindowOpened
+from referee.onchain.rules import Rules
+from referee.onchain.stamp import Stamp
+from referee.onchain.state import WindowState
+from referee.onchain.window import Window
+
+REFEREED_AT_ONCE = 8
+"""Decisions under adjudication at the same time; more would only queue at the node."""
+
+MARKED_AT_ONCE = 4
+"""Runs valued at the same time, so that marks never crowd out orders."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """One run's place at the table: who plays, and through whom it is asked."""
+
+    run_id: str
+    copy: int
+    """Which of several equal stacks, from 1."""
+    stack: Stack
+    provider: Provider
+    prompt: str
+    """Verbatim; empty for a stack without a model."""
+    seed: int
+    turn_ms_max: int
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveWindow:
+    """A window under way."""
+
+    window: Window
+    rules: Rules
+    seats: Mapping[str, Seat]
+    """By run id, in the order of the window file."""
+    journal: Journal
+    clock: Clock
+    alarm: Alarm
+    desk: Desk
+    market: Market
+    code_sha256: str
+    """Code tree of this process."""
+    state: WindowState = field(default_factory=WindowState)
+    """The fold of the journal so far."""
+    pausing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by an operator: wake nobody any more."""
+    busy: set[str] = field(default_factory=set)
+    """Runs whose turn is under way."""
+    stamp: Stamp = field(init=False)
+    faulted_ts_ms: int | None = field(init=False)
+    """Since when no lane answers; none while one does."""
+    refereeing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REFEREED_AT_ONCE))
+    marking: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MARKED_AT_ONCE))
+
+    def __post_init__(self) -> None:
+        self.stamp = Stamp(self.window_id, self.state.ts_ms, self.state.ts_ms)
+        self.faulted_ts_ms = self.state.faulted and self.state.faulted.ts_ms
+
+    @property
+    def window_id(self) -> str:
+        """The window's id, as a person types it."""
+        return self.journal.window_id
+
+    @property
+    def opened(self) -> WindowOpened:
+        """The opening of this window."""
+        assert self.state.opened is not None, f"{self.window_id} has not been opened"
+        return self.state.opened

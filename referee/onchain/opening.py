@@ -1,0 +1,118 @@
+"""The opening: everything that can change a result, pinned before the first tick; and what a resume must find unchanged.
+
+Source: 001 §2.1–2.2; ONC-02, ONC-28; design §4 (identity).
+"""
+
+from __future__ import annotations
+
+from ledgers.errors import RefereeError
+from ledgers.identity import identity_of, sha256_hex
+from referee.onchain.book import stake_entry
+from referee.onchain.cadence import mark_interval_ms, ticks_in
+from referee.onchain.doors import EthPrice, NetworkSeen
+from referee.onchain.events import Pin, RunOpened, WindowOpened
+from referee.onchain.live import LiveWindow, Seat
+from referee.onchain.rules import Rules
+from referee.onchain.score import stake_for
+from referee.onchain.window import Window
+
+
+class Refused(RefereeError):
+    """A window that may not be opened or taken up again; the message says what was expected and what was found."""
+
+
+def window_opened(live: LiveWindow, seen: NetworkSeen, pin: Pin, price: EthPrice, now_ms: int) -> WindowOpened:
+    """Write down the opening. Units: the window clock starts at `now_ms`. Raises: Refused when the stake prices to nothing."""
+    window, rules = live.window, live.rules
+    stake_wei = stake_for(rules.stake_micro_usd, price.micro_usd)
+    if int(stake_wei) <= 0:
+        raise Refused(f"the stake prices to {stake_wei} wei at {price.micro_usd} micro-dollars per ETH; the window was not opened")
+    return WindowOpened(
+        run_id=live.window_id,
+        ts_ms=now_ms,
+        window_sha256=window_identity(window, rules, seen, live.code_sha256),
+        window_file_sha256=window.sha256,
+        rules_name=rules.name,
+        rules_sha256=rules.sha256(),
+        code_sha256=live.code_sha256,
+        network=seen.name,
+        label=seen.label,
+        chain_id=seen.chain_id,
+        block0_hash=seen.block0_hash,
+        client=seen.client,
+        clock_offset_ms=seen.clock_offset_ms,
+        pin=pin,
+        eth_usd_micro_usd=price.micro_usd,
+        feed_micro_usd=price.feed_micro_usd,
+        price_pools=price.pools,
+        stake_wei=stake_wei,
+        open_ts_ms=now_ms,
+        close_ts_ms=now_ms + window.length_ms,
+        interval_ms=window.interval_ms,
+        mark_interval_ms=mark_interval_ms(rules, window.length_ms),
+        board_policy=window.board,
+        seed=window.seed,
+        ticks=ticks_in(window.length_ms, window.interval_ms),
+    )
+
+
+def window_identity(window: Window, rules: Rules, seen: NetworkSeen, code_sha256: str) -> str:
+    """Hash everything that can change a window's result."""
+    return identity_of(
+        {
+            "schema": "window-identity/1",
+            "window_file_sha256": window.sha256,
+            "rules_sha256": rules.sha256(),
+            "chain_id": seen.chain_id,
+            "block0_hash": seen.block0_hash,
+            "client": seen.client,
+            "code_sha256": code_sha256,
+        }
+    )
+
+
+def run_opened(seat: Seat, opened: WindowOpened) -> RunOpened:
+    """Write down one run's opening, with its stake booked on every ledger."""
+    return RunOpened(
+        run_id=seat.run_id,
+        ts_ms=opened.ts_ms,
+        window_id=opened.run_id,
+        stack=seat.stack.name,
+        stack_sha256=seat.stack.sha256,
+        run_sha256=seat.stack.run_sha256(),
+        copy=seat.copy,
+        seed=seat.seed,
+        wallet=paper_wallet(opened.window_sha256, seat.run_id),
+        entry=stake_entry(opened.stake_wei),
+    )
+
+
+def paper_wallet(window_sha256: str, run_id: str) -> str:
+    """Derive a run's wallet: the last 20 bytes of a hash, an address nobody holds a key to (design §5)."""
+    return "0x" + sha256_hex(f"{window_sha256}/{run_id}".encode())[-40:]
+
+
+def refuse_another_window(live: LiveWindow, seen: NetworkSeen, accept_code_change: bool) -> None:
+    """Check that a resume meets what the window was opened with.
+
+    The network (chain id and block 0), the rules, the window file and every stack must be the same. The code tree must
+    be too, unless an operator accepts the change: then every resumed stretch names its own. The client may differ: a
+    node may be upgraded, and lanes may run different ones. Raises: Refused naming the first difference."""
+    opened = live.opened
+    pairs = [
+        ("chain id", str(opened.chain_id), str(seen.chain_id)),
+        ("block 0", opened.block0_hash, seen.block0_hash),
+        ("rules", opened.rules_sha256, live.rules.sha256()),
+        ("window file", opened.window_file_sha256, live.window.sha256),
+        ("runs", " ".join(live.state.runs), " ".join(live.seats)),
+        *((f"stack of {run.opened.run_id}", run.opened.stack_sha256, live.seats[run.opened.run_id].stack.sha256) for run in _seated(live)),
+    ]
+    if not accept_code_change:
+        pairs.append(("code tree (accept it with --accept-code-change)", opened.code_sha256, live.code_sha256))
+    for what, expected, found in pairs:
+        if expected != found:
+            raise Refused(f"{opened.run_id} was opened with another {what}: expected {expected[:80]}, found {found[:80]}; it was not resumed")
+
+
+def _seated(live: LiveWindow):
+    return [run for run_id, run in live.state.runs.items() if run_id in live.seats]

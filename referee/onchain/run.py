@@ -1,0 +1,404 @@
+"""The run: one window from its opening to its seal, step by step as the paper tells it (001 §2.2; design §2).
+
+    open_window → [tick → look → show → ask → decide → adjudicate → mark]* → liquidate → score → seal
+    resume takes a window up where its journal ends
+
+Every step is appended to the journal before anything depends on it; the state is the fold of what was appended. A fault
+of the outside world is caught here, at the turn's edge, and recorded; it never becomes a price.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+
+from harnesses.outcome import Turn
+from harnesses.question import Question
+from harnesses.turn import play
+from ledgers.errors import ChainFault, FeedFault
+from ledgers.events import Event
+from ledgers.identity import sha256_hex
+from ledgers.money import MicroUsd
+from referee.onchain.admission import refusal_event, refused_at_the_door
+from referee.onchain.cadence import beats, late_ms_max, rotation, tick_ts_ms
+from referee.onchain.decision import Decision, of_turn, reading
+from referee.onchain.doors import DecisionDesk, Refereed
+from referee.onchain.ending import turn_blind, turn_blobs, turn_ended
+from referee.onchain.events import (
+    HEADLINE, LEDGERS, BundleShown, NetworkFaulted, NetworkRecovered, OrderAsked, OrderNotFilled, Pin, ReorgSeen, TickMissed,
+    TurnAbandoned, WindowPaused, WindowResumed, WindowSealed, Woken,
+)  # fmt: skip
+from referee.onchain.live import LiveWindow, Seat
+from referee.onchain.opening import Refused, refuse_another_window, run_opened, window_opened
+from referee.onchain.recovery import owed_events
+from referee.onchain.score import score_run, score_window
+from referee.onchain.state import OrderOutcome, order_id_of
+from referee.onchain.valuation import CLOCK, TURN, liquidations, marks, unmeasured
+
+RETRY_MS = 2_000
+"""Between attempts to liquidate."""
+LATE, BUSY = "late", "busy"
+FAULT = "fault"
+OPERATOR = "operator"
+
+Shown = tuple[Pin, bytes]
+"""The block and the bytes that every stack of a tick is shown."""
+
+
+async def record(live: LiveWindow, *events: Event, blobs: Mapping[str, bytes] | None = None) -> None:
+    """Stamp events, append them as one transaction, then fold them in. Raises: StoreFault, CorruptJournal."""
+    stamped = live.stamp.stamped(events, live.clock.now_ms(), live.clock.monotonic_ms())
+    if stamped:
+        await live.journal.append(*stamped, blobs=blobs)
+    for event in stamped:
+        live.state.apply(event)
+
+
+# --- open -----------------------------------------------------------------------------------------------------------
+
+
+async def open_window(live: LiveWindow) -> None:
+    """Price the stake, pin everything that can change a result, book every run's stake (ONC-02, ONC-28).
+
+    Nothing is recorded unless all of it is. Raises: ChainFault, FeedFault, StoreFault, Refused."""
+    seen = await live.market.network()
+    pin = await live.desk.pin()
+    price = await live.market.eth_usd(pin)
+    opened = window_opened(live, seen, pin, price, live.clock.now_ms())
+    runs = [run_opened(seat, opened) for seat in live.seats.values()]
+    if used := await live.market.used([run.wallet for run in runs], pin):
+        raise Refused(f"{len(used)} paper wallets have code, a nonce or a balance on this chain; the window was not opened")
+    await record(live, opened, *runs, blobs=live.window.blobs)
+
+
+async def resume(live: LiveWindow, *, accept_code_change: bool = False) -> None:
+    """Take an opened window up again: what was under way is settled, what was missed is counted (design §9).
+
+    Raises: ChainFault, StoreFault, Refused when the world is not the one the window was opened in."""
+    seen = await live.market.network()
+    refuse_another_window(live, seen, accept_code_change)
+    now_ms = max(live.clock.now_ms(), live.state.ts_ms)
+    resumed = WindowResumed(
+        run_id=live.window_id,
+        ts_ms=now_ms,
+        clock_offset_ms=seen.clock_offset_ms,
+        down_ms=now_ms - live.state.ts_ms,
+        code_sha256=live.code_sha256,
+    )
+    await record(live, resumed, *owed_events(live.state, live.rules, now_ms))
+    await see_reorgs(live)
+
+
+# --- the window -----------------------------------------------------------------------------------------------------
+
+
+async def play_window(live: LiveWindow) -> bool:
+    """Play an opened or resumed window to its seal; False when an operator paused it on the way.
+
+    Raises: StoreFault, CorruptJournal, alone or inside an ExceptionGroup."""
+    await play_beats(live)
+    unsold = None if live.pausing.is_set() else await liquidate(live)
+    if unsold is None:
+        await record(live, WindowPaused(run_id=live.window_id, ts_ms=live.clock.now_ms(), reason=OPERATOR))
+        return False
+    await score(live, unsold)
+    await seal(live)
+    return True
+
+
+async def play_beats(live: LiveWindow) -> None:
+    """Begin every tick and every mark on the clock at its time, until the close or a pause; then let turns end."""
+    begun_ms = live.clock.now_ms()
+    async with asyncio.TaskGroup() as turns:
+        for beat in beats(live.opened):
+            if beat.kind == "mark" and beat.ts_ms < begun_ms:
+                continue
+            if not await waited(live, beat.ts_ms):
+                return
+            turns.create_task(tick(live, beat.number, turns) if beat.kind == "tick" else mark(live, tuple(live.seats), CLOCK))
+        await waited(live, live.opened.close_ts_ms)
+
+
+async def waited(live: LiveWindow, ts_ms: int) -> bool:
+    """Wait for a time; False as soon as an operator pauses."""
+    waits = [asyncio.ensure_future(live.alarm.until(ts_ms)), asyncio.ensure_future(live.pausing.wait())]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        return not live.pausing.is_set()
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+# --- wake, bundle ---------------------------------------------------------------------------------------------------
+
+
+async def tick(live: LiveWindow, number: int, turns: asyncio.TaskGroup) -> None:
+    """Wake the runs of one tick in rotating order on one bundle; who cannot be woken has missed it (ONC-03, ONC-15)."""
+    events = tuple(wake_or_miss(live, number))
+    woken = [event.run_id for event in events if isinstance(event, Woken)]
+    live.busy.update(woken)
+    await record(live, *events)
+    if woken:
+        shown = await look(live, number)
+        for run_id in woken:
+            turns.create_task(turn(live, live.seats[run_id], number, shown))
+
+
+def wake_or_miss(live: LiveWindow, number: int) -> Iterator[Woken | TickMissed]:
+    """Say for every run of a tick whether it is woken. Shapes: in the tick's rotation; runs that have it recorded left out."""
+    now_ms, scheduled_ts_ms = live.clock.now_ms(), tick_ts_ms(live.opened, number)
+    lag_ms = max(0, now_ms - scheduled_ts_ms)
+    late = lag_ms > late_ms_max(live.rules, live.opened.interval_ms)
+    for place, run_id in enumerate(rotation(tuple(live.seats), live.opened.seed, number)):
+        if number in live.state.runs[run_id].ticks:
+            continue
+        if late or run_id in live.busy:
+            reason = LATE if late else BUSY
+            yield TickMissed(run_id=run_id, ts_ms=now_ms, tick=number, scheduled_ts_ms=scheduled_ts_ms, reason=reason)
+        else:
+            yield Woken(run_id=run_id, ts_ms=now_ms, tick=number, scheduled_ts_ms=scheduled_ts_ms, lag_ms=lag_ms, order_index=place)
+
+
+async def look(live: LiveWindow, number: int) -> Shown | ChainFault:
+    """Take the one look at the market that every stack of a tick is shown."""
+    try:
+        pin = await pinned(live)
+        return pin, await live.market.bundle(live.opened, number, pin)
+    except ChainFault as fault:
+        return fault
+
+
+async def pinned(live: LiveWindow) -> Pin:
+    """Pin a block; say once when no lane answers and once when one does again. Raises: ChainFault."""
+    try:
+        pin = await live.desk.pin()
+    except ChainFault as fault:
+        if live.faulted_ts_ms is None:
+            live.faulted_ts_ms = live.clock.now_ms()
+            await record(live, NetworkFaulted(run_id=live.window_id, ts_ms=live.faulted_ts_ms, lane=live.market.lane, reason=fault.reason))
+        raise
+    if live.faulted_ts_ms is not None:
+        now_ms, since_ms, live.faulted_ts_ms = live.clock.now_ms(), live.faulted_ts_ms, None
+        await record(live, NetworkRecovered(run_id=live.window_id, ts_ms=now_ms, lane=pin.lane, down_ms=max(0, now_ms - since_ms)))
+    return pin
+
+
+# --- a turn ---------------------------------------------------------------------------------------------------------
+
+
+async def turn(live: LiveWindow, seat: Seat, number: int, shown: Shown | ChainFault) -> None:
+    """Play one waking of one stack, from what it is shown to the mark after it."""
+    try:
+        if isinstance(shown, ChainFault):
+            await record(live, *turn_blind(seat.run_id, number, shown.reason, live.clock.now_ms()))
+        else:
+            question = await show(live, seat, number, *shown)
+            played = await ask(live, seat, question)
+            if played is None:
+                return
+            await decide(live, seat, number, played)
+        await mark(live, (seat.run_id,), TURN)
+    finally:
+        live.busy.discard(seat.run_id)
+
+
+async def show(live: LiveWindow, seat: Seat, number: int, pin: Pin, bundle: bytes) -> Question:
+    """Show a stack the tick's bundle and its own headline book, and record both."""
+    book = live.market.own_book(live.opened, number, live.state.books.of(seat.run_id, HEADLINE))
+    shown = BundleShown(
+        run_id=seat.run_id,
+        ts_ms=live.clock.now_ms(),
+        tick=number,
+        pin=pin,
+        bundle_sha256=sha256_hex(bundle),
+        book_sha256=sha256_hex(book),
+    )
+    await record(live, shown, blobs={shown.bundle_sha256: bundle, shown.book_sha256: book})
+    left_ms = max(0, live.opened.close_ts_ms - live.clock.now_ms())
+    return Question(seat.run_id, number, seat.prompt, bundle, book, min(seat.turn_ms_max, left_ms))
+
+
+async def ask(live: LiveWindow, seat: Seat, question: Question) -> Turn | None:
+    """Ask a stack; none when an operator pauses first: the turn is abandoned, and it is never asked again."""
+    asking = asyncio.ensure_future(play(seat.stack, question, seat.provider, live.clock, reading(live.rules.orders_max)))
+    pause = asyncio.ensure_future(live.pausing.wait())
+    try:
+        await asyncio.wait({asking, pause}, return_when=asyncio.FIRST_COMPLETED)
+        if asking.done():
+            return asking.result()
+    finally:
+        asking.cancel()
+        pause.cancel()
+    await record(live, TurnAbandoned(run_id=seat.run_id, ts_ms=live.clock.now_ms(), tick=question.tick))
+    return None
+
+
+async def decide(live: LiveWindow, seat: Seat, number: int, played: Turn) -> None:
+    """Record how a turn ended and what it decided; then referee its orders."""
+    arrived_ts_ms = live.clock.now_ms()
+    read = of_turn(played, live.rules.orders_max)
+    await record(live, *turn_ended(seat.run_id, number, played, read, arrived_ts_ms), blobs=turn_blobs(played, read))
+    if isinstance(read, Decision):
+        async with live.refereeing:
+            await adjudicate(live, seat, number, read.orders, arrived_ts_ms)
+
+
+# --- orders ---------------------------------------------------------------------------------------------------------
+
+
+async def adjudicate(live: LiveWindow, seat: Seat, number: int, orders: Sequence[OrderAsked], arrived_ts_ms: int) -> None:
+    """Referee the orders of one decision in their order; all that is known of one is appended before the next begins."""
+    desk: DecisionDesk | ChainFault | None = None
+    for asked in orders:
+        order_id, now_ms = order_id_of(seat.run_id, number, asked.index), live.clock.now_ms()
+        if refusal := refused_at_the_door(asked, now_ms, live.opened.close_ts_ms):
+            await record(live, refusal_event(refusal, seat.run_id, order_id, now_ms))
+            continue
+        desk = desk or await sit_down(live, seat, number, arrived_ts_ms)
+        if isinstance(desk, ChainFault):
+            await record(live, not_filled(seat.run_id, order_id, desk, now_ms))
+            continue
+        refereed = await desk.order(asked, live.state.books.both(seat.run_id))
+        check_outcomes(order_id, refereed)
+        await record(live, *refereed.events, blobs=refereed.blobs)
+
+
+async def sit_down(live: LiveWindow, seat: Seat, number: int, arrived_ts_ms: int) -> DecisionDesk | ChainFault:
+    """Pin the block that all orders of a decision are refereed at."""
+    try:
+        pin = await pinned(live)
+    except ChainFault as fault:
+        return fault
+    wallet = live.state.runs[seat.run_id].opened.wallet
+    return live.desk.decision(seat.run_id, wallet, number, pin, arrived_ts_ms)
+
+
+def not_filled(run_id: str, order_id: str, fault: ChainFault, ts_ms: int) -> OrderNotFilled:
+    """Write down an order that no lane could answer for."""
+    return OrderNotFilled(run_id=run_id, ts_ms=ts_ms, order_id=order_id, ledgers=LEDGERS, reason=FAULT, detail=fault.reason)
+
+
+def check_outcomes(order_id: str, refereed: Refereed) -> None:
+    """Assert that an order has exactly one outcome on every ledger."""
+    outcomes = [event for event in refereed.events if isinstance(event, OrderOutcome)]
+    ledgers = [ledger for outcome in outcomes for ledger in outcome.ledgers]
+    assert sorted(ledgers) == sorted(LEDGERS), f"order {order_id} has outcomes on {ledgers}, expected one on each of {LEDGERS}"
+    assert all(outcome.order_id == order_id for outcome in outcomes), f"expected outcomes of {order_id}, found {outcomes}"
+
+
+# --- marks ----------------------------------------------------------------------------------------------------------
+
+
+async def mark(live: LiveWindow, run_ids: Sequence[str], clock: str) -> None:
+    """Value runs by full-size sales, all at one block; a fault leaves a mark without a value (ONC-12)."""
+    pin: Pin | None = None
+    fault = ""
+    try:
+        pin = await pinned(live)
+    except ChainFault as error:
+        fault = error.reason
+    await asyncio.gather(*(mark_run(live, run_id, clock, pin, fault) for run_id in run_ids))
+
+
+async def mark_run(live: LiveWindow, run_id: str, clock: str, pin: Pin | None, fault: str) -> None:
+    """Mark one run."""
+    run = live.state.runs[run_id]
+    async with live.marking:
+        books = live.state.books.both(run_id)
+        if pin is not None:
+            try:
+                valued = await live.desk.value(run_id, run.opened.wallet, tuple(books.values()), pin)
+                await record(live, *marks(run_id, clock, run.last_tick, pin, valued, live.clock.now_ms()))
+                return
+            except ChainFault as error:
+                fault = error.reason
+        await record(live, *unmeasured(run_id, clock, run.last_tick, pin, books, fault, live.clock.now_ms()))
+
+
+# --- close: liquidation, score, seal ----------------------------------------------------------------------------------
+
+
+async def liquidate(live: LiveWindow) -> dict[str, str] | None:
+    """Sell every run out, all at one block; who meets a fault is tried again at later blocks (ONC-12).
+
+    Shapes: the last fault of each run that could not be sold out, by run id; none when an operator paused."""
+    give_up_ms = live.clock.monotonic_ms() + live.rules.liquidation_retry_ms_max
+    unsold = {run_id: "" for run_id, run in live.state.runs.items() if not run.liquidated}
+    while unsold:
+        unsold = await sell_out(live, tuple(unsold))
+        if not unsold or live.clock.monotonic_ms() >= give_up_ms:
+            break
+        if not await waited(live, live.clock.now_ms() + RETRY_MS):
+            return None
+    return unsold
+
+
+async def sell_out(live: LiveWindow, run_ids: Sequence[str]) -> dict[str, str]:
+    """Try to sell runs out at one block; return the fault of each that could not be."""
+    try:
+        pin = await pinned(live)
+    except ChainFault as fault:
+        return dict.fromkeys(run_ids, fault.reason)
+    faults = await asyncio.gather(*(sell_out_run(live, run_id, pin) for run_id in run_ids))
+    return {run_id: fault for run_id, fault in zip(run_ids, faults, strict=True) if fault}
+
+
+async def sell_out_run(live: LiveWindow, run_id: str, pin: Pin) -> str:
+    """Sell one run out in full on every ledger, in one append; return the fault that hindered it, or nothing."""
+    async with live.marking:
+        books = tuple(live.state.books.both(run_id).values())
+        try:
+            valued = await live.desk.value(run_id, live.state.runs[run_id].opened.wallet, books, pin)
+        except ChainFault as fault:
+            return fault.reason
+        blobs = {sha256: data for value in valued for sha256, data in value.blobs.items()}
+        await record(live, *liquidations(run_id, pin, valued, live.state.closed_late, live.clock.now_ms()), blobs=blobs)
+    return ""
+
+
+async def score(live: LiveWindow, unsold: Mapping[str, str]) -> None:
+    """Score every run and the window in one append (ONC-16)."""
+    await see_reorgs(live)
+    if live.state.scored is not None:
+        return
+    price, now_ms = await closing_price(live), live.clock.now_ms()
+    runs = live.state.runs.items()
+    stake_wei, lost = live.opened.stake_wei, live.state.lost
+    scores = [score_run(run, stake_wei, lost, price, live.rules, unsold.get(run_id, ""), now_ms) for run_id, run in runs]
+    await record(live, *scores, score_window(live.window_id, scores, price, now_ms))
+
+
+async def closing_price(live: LiveWindow) -> MicroUsd | None:
+    """Price one ETH at the block of the last liquidation; none when it cannot be read."""
+    pins = [sold.pin for run in live.state.runs.values() for sold in run.liquidated.values()]
+    try:
+        return (await live.market.eth_usd(max(pins, key=lambda pin: pin.block))).micro_usd if pins else None
+    except (ChainFault, FeedFault):
+        return None
+
+
+async def seal(live: LiveWindow) -> None:
+    """Append the last event: how many came before it, and the link they end in. Nothing follows."""
+    await record(live)
+    events, root = live.journal.head()
+    now_ms = max(live.stamp.ts_ms, live.clock.now_ms())
+    sealed = WindowSealed(run_id=live.window_id, ts_ms=now_ms, events=events, root=root)
+    await live.journal.append(sealed)
+    live.state.apply(sealed)
+
+
+async def see_reorgs(live: LiveWindow) -> None:
+    """Ask whether the blocks that fills stand on are still on the chain; a lost one is recorded and marks its fills."""
+    stood_on = {(fill.block, fill.block_hash) for run in live.state.runs.values() for fill in run.fills}
+    unseen = sorted(pair for pair in stood_on if pair[1] not in live.state.lost)
+    try:
+        found = await live.market.hashes([block for block, _ in unseen]) if unseen else {}
+    except ChainFault:
+        return
+    lost = [(block, lost_hash) for block, lost_hash in unseen if found.get(block, lost_hash) != lost_hash]
+    now_ms = live.clock.now_ms()
+    await record(
+        live,
+        *(ReorgSeen(run_id=live.window_id, ts_ms=now_ms, block=block, lost_hash=lost_hash, found_hash=found[block]) for block, lost_hash in lost),
+    )

@@ -1,0 +1,206 @@
+"""The state of a window: one fold over its journal, used alike by the live run, by a resume and by a replay.
+
+Nothing here is decided; it only says what the events so far amount to. Source: design §4, "restart = replay".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ledgers.errors import CorruptJournal
+from ledgers.events import Event, decode
+from ledgers.journal import Record
+from ledgers.money import Wei
+from ledgers.postings import BOOK, ETH
+from referee.onchain.book import EXIT_UNPROVEN, Books
+from referee.onchain.events import (
+    HEADLINE, KINDS, LEDGERS, BoardTaken, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered, OrderAsked,
+    OrderNotFilled, OrderRefused, Pin, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed, WindowLiquidated,
+    WindowOpened, WindowPaused, WindowResumed, WindowScored, WindowSealed, Woken,
+)  # fmt: skip
+
+ANSWERED = "ANSWERED"
+OrderOutcome = FillCredited | OrderRefused | OrderNotFilled
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A credited order, where it was credited and on which block it stands."""
+
+    order_id: str
+    ledgers: tuple[str, ...]
+    block: int
+    block_hash: str
+
+
+@dataclass(slots=True)
+class RunState:
+    """How far one run is."""
+
+    opened: RunOpened
+    ticks: set[int] = field(default_factory=set)
+    """Ticks that were woken for or missed."""
+    asking: int | None = None
+    """Tick of the turn that has not ended, else none."""
+    turns_total: int = 0
+    turns_answered: int = 0
+    last_tick: int = -1
+    """The last tick that was woken for."""
+    asked: dict[str, OrderAsked] = field(default_factory=dict)
+    """Orders of the last decision, by order id."""
+    owed: dict[str, set[str]] = field(default_factory=dict)
+    """Ledgers on which an order of the last decision has no outcome yet."""
+    pins: dict[tuple[str, str], Pin] = field(default_factory=dict)
+    """Pin of the last decision's boards, by order id and ledger."""
+    fills: list[Fill] = field(default_factory=list)
+    tagged_exit_wei: Wei = Wei(0)
+    """ETH that headline exits tagged unproven brought, net of gas."""
+    marks: dict[str, MarkTaken] = field(default_factory=dict)
+    """Last measured mark of each ledger."""
+    liquidated: dict[str, WindowLiquidated] = field(default_factory=dict)
+    scored: RunScored | None = None
+
+    @property
+    def headline_fills(self) -> tuple[Fill, ...]:
+        """Fills of the ledger that is scored."""
+        return tuple(fill for fill in self.fills if HEADLINE in fill.ledgers)
+
+    def apply(self, event: Event) -> None:
+        """Fold one event of this run in. Raises: CorruptJournal when it cannot follow what was there."""
+        match event:
+            case Woken():
+                self._tick(event.tick)
+                self.asking, self.last_tick, self.turns_total = event.tick, event.tick, self.turns_total + 1
+            case TickMissed():
+                self._tick(event.tick)
+            case TurnPlayed():
+                self.asking, self.turns_answered = None, self.turns_answered + (event.outcome == ANSWERED)
+            case TurnAbandoned():
+                self.asking = None
+            case DecisionTaken():
+                self._owe(event)
+            case BoardTaken():
+                self.pins.update({(event.order_id, ledger): event.pin for ledger in event.ledgers})
+            case FillCredited():
+                self._settle(event)
+                self._fill(event)
+            case OrderRefused() | OrderNotFilled():
+                self._settle(event)
+            case MarkTaken() if event.value_wei is not None:
+                self.marks.update({ledger: event for ledger in event.ledgers})
+            case WindowLiquidated():
+                self.liquidated.update({ledger: event for ledger in event.ledgers})
+            case RunScored():
+                self.scored = event
+
+    def _tick(self, tick: int) -> None:
+        if tick in self.ticks:
+            raise CorruptJournal(f"{self.opened.run_id} has tick {tick} twice")
+        self.ticks.add(tick)
+
+    def _owe(self, decision: DecisionTaken) -> None:
+        ids = [order_id_of(decision.run_id, decision.tick, asked.index) for asked in decision.orders]
+        self.asked = dict(zip(ids, decision.orders, strict=True))
+        self.owed = {order_id: set(LEDGERS) for order_id in ids}
+        self.pins = {}
+
+    def _settle(self, outcome: OrderOutcome) -> None:
+        owed = self.owed.get(outcome.order_id, set())
+        if not set(outcome.ledgers) <= owed:
+            raise CorruptJournal(f"order {outcome.order_id} has an outcome on {outcome.ledgers}, but owes one on {sorted(owed)}")
+        owed -= set(outcome.ledgers)
+        if not owed:
+            del self.owed[outcome.order_id]
+
+    def _fill(self, fill: FillCredited) -> None:
+        pins = {self.pins.get((fill.order_id, ledger)) for ledger in fill.ledgers}
+        for pin in pins:
+            if pin is None:
+                raise CorruptJournal(f"order {fill.order_id} was filled without a board")
+        pin = next(iter(pins))
+        assert pin is not None
+        self.fills.append(Fill(fill.order_id, fill.ledgers, pin.block, pin.block_hash))
+        if HEADLINE in fill.ledgers and fill.tag.startswith(EXIT_UNPROVEN):
+            self.tagged_exit_wei = self.tagged_exit_wei + booked_eth_wei(fill)
+
+
+@dataclass(slots=True)
+class WindowState:
+    """How far a window is."""
+
+    opened: WindowOpened | None = None
+    runs: dict[str, RunState] = field(default_factory=dict)
+    """In the order the runs were opened."""
+    books: Books = field(default_factory=Books)
+    ts_ms: int = 0
+    """Time of the last event."""
+    paused: bool = False
+    resumed_ts_ms: int | None = None
+    """When a process last took the window up again."""
+    faulted: NetworkFaulted | None = None
+    """The network fault that has not ended, else none."""
+    lost: set[str] = field(default_factory=set)
+    """Hashes of blocks that were pinned to and are gone."""
+    scored: WindowScored | None = None
+    sealed: WindowSealed | None = None
+
+    def apply(self, event: Event) -> None:
+        """Fold one event in. Raises: CorruptJournal when it cannot follow what was there."""
+        self.ts_ms = event.ts_ms
+        match event:
+            case WindowOpened():
+                self.opened = event
+            case RunOpened():
+                self.runs[event.run_id] = RunState(event)
+            case WindowPaused():
+                self.paused = True
+            case WindowResumed():
+                self.paused, self.resumed_ts_ms = False, event.ts_ms
+            case NetworkFaulted():
+                self.faulted = event
+            case NetworkRecovered():
+                self.faulted = None
+            case ReorgSeen():
+                self.lost.add(event.lost_hash)
+            case WindowScored():
+                self.scored = event
+            case WindowSealed():
+                self.sealed = event
+            case _ if event.run_id in self.runs:
+                self.runs[event.run_id].apply(event)
+        self.books.apply(event)
+
+    @property
+    def closed_late(self) -> bool:
+        """True when the window was taken up again only after its close."""
+        return self.resumed_ts_ms is not None and self.opened is not None and self.resumed_ts_ms >= self.opened.close_ts_ms
+
+
+def order_id_of(run_id: str, tick: int, index: int) -> str:
+    """Name an order: unique in every store."""
+    return f"{run_id}/{tick}/{index}"
+
+
+def booked_eth_wei(fill: FillCredited) -> Wei:
+    """ETH that a fill moved into the book; negative when it moved out."""
+    return Wei(sum(int(posting.amount) for posting in fill.entry.postings if (posting.account, posting.asset) == (BOOK, ETH)))
+
+
+def decoded(record: Record) -> Event:
+    """Decode one record of an on-chain window. Raises: CorruptJournal naming the seq."""
+    try:
+        return decode(record.kind, record.body, KINDS)
+    except CorruptJournal as error:
+        raise CorruptJournal(f"record {record.seq}: {error}", record.seq) from error
+
+
+def folded(records: Iterable[Record]) -> WindowState:
+    """Fold a journal from its first record. Raises: CorruptJournal naming the first seq that cannot be."""
+    state = WindowState()
+    for record in records:
+        try:
+            state.apply(decoded(record))
+        except CorruptJournal as error:
+            raise CorruptJournal(str(error), error.seq or record.seq) from error
+    return state
