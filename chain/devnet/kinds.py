@@ -110,9 +110,9 @@ def honest(kind: str, artifact: str, note: str, decimals: int = 18, **more) -> K
     return Kind(kind=kind, artifact=artifact, args=(*FACTS, decimals, WHOLE), decimals=decimals, note=note, **more)
 
 
-def coin(kind: str, artifact: str, note: str, *extra, after: tuple[ZooCall, ...] = (), **more) -> Kind:
+def coin(kind: str, artifact: str, note: str, *extra, **more) -> Kind:
     """A token that must be told its pools, with arguments of its own after the usual four."""
-    return Kind(kind=kind, artifact=artifact, args=(*FACTS, 18, WHOLE, *extra), after=(MARK, *after), note=note, **more)
+    return Kind(kind=kind, artifact=artifact, args=(*FACTS, 18, WHOLE, *extra), before=(MARK,), note=note, **more)
 
 
 def sheet(kind: str, artifact: str, note: str, *extra, **more) -> Kind:
@@ -197,11 +197,11 @@ def _answers() -> Iterator[Kind]:
                 buy=REVERTS, sell=REVERTS, buyable=False)  # fmt: skip
     yield sheet("event_liar", "EventLiar", "its Transfer logs say four times what moved", pools=(V2, V3))
     yield sheet("balance_doubles", "BalanceDoubles", "tells every holder twice the balance, pools the truth",
-                after=(MARK,), buy=FLAGGED, sell=REVERTS)  # fmt: skip
+                before=(MARK,), buy=FLAGGED, sell=REVERTS)  # fmt: skip
     yield sheet("balance_reverts", "BalanceReverts", "does not tell a holder's balance",
-                after=(MARK,), pools=(V2, V3), buy=SLOT, sell=SLOT, apart={("v2/weth", "buy"): REVERTS})  # fmt: skip
+                before=(MARK,), pools=(V2, V3), buy=SLOT, sell=SLOT, apart={("v2/weth", "buy"): REVERTS})  # fmt: skip
     yield sheet("balance_max", "BalanceMax", "tells 2^256 − 1 to who holds nothing",
-                after=(MARK,), pools=(V2, V3), apart={("v2/weth", "buy"): REVERTS, ("v3/weth", "buy"): SLOT})  # fmt: skip
+                before=(MARK,), pools=(V2, V3), apart={("v2/weth", "buy"): REVERTS, ("v3/weth", "buy"): SLOT})  # fmt: skip
 
 
 def _layouts() -> Iterator[Kind]:
