@@ -1,0 +1,90 @@
+"""Swaps and other happenings in pools, read from their logs: what moved, and the price after it.
+
+Source: events of Uniswap v2 pairs, v3 pools and the v4 PoolManager. Amounts are the pool's own word; a token may move less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chain.logs import Log, signed, topic, words
+from chain.pools import Pool, PoolState
+from chain.tape import Ratio
+from ledgers.errors import ChainFault
+
+V2_SYNC = topic("Sync(uint112,uint112)")
+V2_SWAP = topic("Swap(address,uint256,uint256,uint256,uint256,address)")
+V3_SWAP = topic("Swap(address,address,int256,int256,uint160,uint128,int24)")
+V3_INITIALIZED = topic("Initialize(uint160,int24)")
+V3_MINT = topic("Mint(address,address,int24,int24,uint128,uint256,uint256)")
+V3_BURN = topic("Burn(address,int24,int24,uint128,uint256,uint256)")
+V4_SWAP = topic("Swap(bytes32,address,int128,int128,uint160,uint128,int24,uint24)")
+V4_LIQUIDITY_MODIFIED = topic("ModifyLiquidity(bytes32,address,int24,int24,int256,bytes32)")
+
+OF_V2 = frozenset({V2_SYNC, V2_SWAP})
+OF_V3 = frozenset({V3_SWAP, V3_INITIALIZED, V3_MINT, V3_BURN})
+OF_V4 = frozenset({V4_SWAP, V4_LIQUIDITY_MODIFIED})
+HAPPENINGS = OF_V2 | OF_V3 | OF_V4
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One thing that happened in a known pool."""
+
+    pool: Pool
+    traded0_raw: int
+    """Moved on each side by a swap; 0 for anything else."""
+    traded1_raw: int
+    ratio0: Ratio | None
+    """Price of token 0 in token 1 afterwards, in base units, when the log tells."""
+
+
+def happening(pools: Mapping[str, Pool], manager: str | None, log: Log) -> Happening | None:
+    """Read a log of a known pool; None for strangers and other events. Raises: ChainFault for a wrong shape."""
+    kind = log.topics[0]
+    if kind in OF_V4:
+        pool = pools.get(log.topics[1]) if log.address == manager and len(log.topics) > 1 else None
+        return _v4(pool, log) if pool is not None and pool.venue == "v4" else None
+    pool = pools.get(log.address)
+    if pool is not None and pool.venue == "v2" and kind in OF_V2:
+        return _v2(pool, log)
+    if pool is not None and pool.venue == "v3" and kind in OF_V3:
+        return _v3(pool, log)
+    return None
+
+
+def _v2(pool: Pool, log: Log) -> Happening:
+    if log.topics[0] == V2_SYNC:
+        reserve0, reserve1 = words(log, 2)
+        _bound(log, (reserve0, 112), (reserve1, 112))
+        return Happening(pool, 0, 0, (reserve1, reserve0) if reserve0 and reserve1 else None)
+    in0, in1, out0, out1 = words(log, 4)
+    _bound(log, (in0, 112), (in1, 112), (out0, 112), (out1, 112))
+    return Happening(pool, max(in0, out0), max(in1, out1), None)
+
+
+def _v3(pool: Pool, log: Log) -> Happening:
+    if log.topics[0] != V3_SWAP:
+        return Happening(pool, 0, 0, None)
+    amount0, amount1, price, liquidity, _ = words(log, 5)
+    return _concentrated(pool, log, amount0, amount1, price, liquidity)
+
+
+def _v4(pool: Pool, log: Log) -> Happening:
+    if log.topics[0] != V4_SWAP:
+        return Happening(pool, 0, 0, None)
+    amount0, amount1, price, liquidity, _, _ = words(log, 6)
+    return _concentrated(pool, log, amount0, amount1, price, liquidity)
+
+
+def _concentrated(pool: Pool, log: Log, amount0: int, amount1: int, price: int, liquidity: int) -> Happening:
+    moved0, moved1 = abs(signed(amount0)), abs(signed(amount1))
+    _bound(log, (price, 160), (liquidity, 128))
+    return Happening(pool, moved0, moved1, PoolState(0, 0, price, liquidity).ratio(pool, pool.token0))
+
+
+def _bound(log: Log, *values: tuple[int, int]) -> None:
+    for value, bits in values:
+        if value >> bits:
+            raise ChainFault("bad_answer", f"a swap of {log.address} in block {log.block} cannot be {value:#x}")
