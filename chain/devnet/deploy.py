@@ -6,20 +6,23 @@ Source: design §7.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chain.devnet.assets import ASSETS, ETH_USD, ETHER_POOLS, NATIVE_POOLS, USD, Asset, PoolSpec
+from chain.devnet.assets import ASSETS, ETH_USD, ETHER_POOLS, NATIVE_POOLS, USD, Asset
 from chain.devnet.calls import Tx, arguments, created_address, encode
 from chain.devnet.compile import Artifact, artifacts
 from chain.devnet.core import DEPLOY_GAS, deploy_core
 from chain.devnet.miner import Miner
 from chain.devnet.packages import code_hash
 from chain.devnet.venues import NATIVE, Place, Venues
+from chain.devnet.zoo import ZOO, ZooCall, ZooToken, resolved
 
 ETH = 10**18
+MILLI = 10**15
 USDG = 10**6
+HONEST = "honest"
 WRAPPED_WEI = 5_000_000 * ETH
 DOLLARS_RAW = 10_000_000_000 * USDG
 
@@ -66,8 +69,12 @@ class Market:
     token: Token | None
     """None: the pool prices ETH in dollars."""
     hub: str
+    """weth, usdg or native."""
     place: Place
     depth_wei: int
+    """Worth of the hub's side at the opening."""
+    raw: tuple[int, int]
+    """Base units of token0 and token1 at the opening."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,7 @@ class Deployment:
     def token(self, symbol: str) -> Token:
         """An honest token by symbol, or one of the zoo by kind."""
         for token in self.tokens:
-            if symbol in (token.symbol if token.kind == "honest" else token.kind,):
+            if symbol in (token.symbol if token.kind == HONEST else token.kind,):
                 return token
         raise KeyError(symbol)
 
@@ -97,66 +104,105 @@ def deploy(miner: Miner, toolchain: Path) -> Deployment:
     cast = Cast.of(miner.node.call("eth_accounts", []))
     at = deploy_core(miner, toolchain, compiled, cast.deployer)
     venues = Venues(at, code_hash(toolchain, "UniswapV2Pair"), code_hash(toolchain, "UniswapV3Pool"))
+    fund_owners(miner, at, cast)
     tokens = issue(miner, compiled, cast.issuer)
-    fund_issuer(miner, at, cast)
-    markets = [*ether_markets(venues), *(market for asset, token in zip(ASSETS, tokens, strict=True) for market in token_markets(venues, asset.pools, token))]
-    open_markets(miner, venues, cast.issuer, markets)
-    return Deployment(at=at, cast=cast, venues=venues, tokens=tokens, markets=tuple(markets), height=miner.height)
+    markets = [*ether_markets(venues), *(market for asset, token in zip(ASSETS, tokens, strict=True) for market in token_markets(venues, asset, token))]
+    miner.mine_all(openings(venues, cast.issuer, markets))
+    zoo_tokens, zoo_markets = deploy_zoo(miner, compiled, venues, cast.zookeeper)
+    return Deployment(at=at, cast=cast, venues=venues, tokens=(*tokens, *zoo_tokens), markets=(*markets, *zoo_markets), height=miner.height)
 
 
-def issue(miner: Miner, compiled: dict[str, Artifact], issuer: str) -> tuple[Token, ...]:
+def fund_owners(miner: Miner, at: dict[str, str], cast: Cast) -> None:
+    """Give those who open pools dollars and wrapped ETH."""
+    owners = (cast.issuer, cast.zookeeper)
+    mints = [Tx(sender=cast.deployer, to=at["usdg"], data=encode("mint(address,uint64)", owner, DOLLARS_RAW)) for owner in owners]
+    wraps = [Tx(sender=owner, to=at["weth"], data=encode("deposit()"), value_wei=WRAPPED_WEI) for owner in owners]
+    miner.mine_all(mints + wraps)
+
+
+def issue(miner: Miner, compiled: Mapping[str, Artifact], issuer: str) -> tuple[Token, ...]:
     """Create the honest tokens; their whole supply is the issuer's."""
     first = miner.nonce(issuer)
     tokens = tuple(
-        Token(symbol=asset.symbol, kind="honest", address=created_address(issuer, first + index), decimals=asset.decimals, price=asset.price, artifact=asset.artifact)
+        Token(symbol=asset.symbol, kind=HONEST, address=created_address(issuer, first + index), decimals=asset.decimals, price=asset.price, artifact=asset.artifact)
         for index, asset in enumerate(ASSETS)
     )
     miner.mine_all([Tx(sender=issuer, to=None, data=creation(compiled, asset), gas=DEPLOY_GAS) for asset in ASSETS])
     return tokens
 
 
-def creation(compiled: dict[str, Artifact], asset: Asset) -> str:
+def creation(compiled: Mapping[str, Artifact], asset: Asset) -> str:
     values = (asset.name, asset.symbol, asset.decimals, asset.supply * 10**asset.decimals)
     return compiled[asset.artifact].bytecode + arguments(("string", "string", "uint8", "uint256"), values)
 
 
-def fund_issuer(miner: Miner, at: dict[str, str], cast: Cast) -> None:
-    mint = encode("mint(address,uint64)", cast.issuer, DOLLARS_RAW)
-    miner.mine_all(
-        [
-            Tx(sender=cast.deployer, to=at["usdg"], data=mint),
-            Tx(sender=cast.issuer, to=at["weth"], data=encode("deposit()"), value_wei=WRAPPED_WEI),
-        ]
-    )
-
-
 def ether_markets(venues: Venues) -> list[Market]:
     """The pools that price ETH in dollars."""
-    at = venues.at
-    return [
-        Market(token=None, hub=spec.hub, place=venues.place(spec.venue, base, at["usdg"], spec.fee_ppm), depth_wei=spec.depth_meth * 10**15)
-        for base, specs in ((at["weth"], ETHER_POOLS), (NATIVE, NATIVE_POOLS))
-        for spec in specs
-    ]
+    weth, usdg = venues.at["weth"], venues.at["usdg"]
+    specs = [(weth, spec) for spec in ETHER_POOLS] + [(NATIVE, spec) for spec in NATIVE_POOLS]
+    return [market_of(venues, None, base, spec.depth_meth * MILLI, "usdg", venues.place(spec.venue, base, usdg, spec.fee_ppm), spec.depth_meth * MILLI) for base, spec in specs]
 
 
-def token_markets(venues: Venues, pools: Sequence[PoolSpec], token: Token) -> list[Market]:
-    hubs = {"weth": venues.at["weth"], "usdg": venues.at["usdg"], "native": NATIVE}
-    return [Market(token=token, hub=spec.hub, place=venues.place(spec.venue, token.address, hubs[spec.hub], spec.fee_ppm), depth_wei=spec.depth_meth * 10**15) for spec in pools]
+def token_markets(venues: Venues, asset: Asset, token: Token) -> list[Market]:
+    """The pools of an honest token, at its opening price."""
+    hubs, made = hub_addresses(venues), []
+    for spec in asset.pools:
+        depth_wei = spec.depth_meth * MILLI
+        token_raw = depth_wei * ETH_USD * 10**token.decimals // (token.price * ETH)
+        made.append(market_of(venues, token, token.address, token_raw, spec.hub, venues.place(spec.venue, token.address, hubs[spec.hub], spec.fee_ppm), depth_wei))
+    return made
 
 
-def open_markets(miner: Miner, venues: Venues, owner: str, markets: Sequence[Market]) -> None:
+def market_of(venues: Venues, token: Token | None, base: str, base_raw: int, hub: str, place: Place, depth_wei: int) -> Market:
+    """A market with `base_raw` of `base` against a hub's worth of `depth_wei`."""
+    hub_raw = depth_wei * ETH_USD // USD * USDG // ETH if hub == "usdg" else depth_wei
+    raw = (base_raw, hub_raw) if place.token0 == base else (hub_raw, base_raw)
+    return Market(token=token, hub=hub, place=place, depth_wei=depth_wei, raw=raw)
+
+
+def hub_addresses(venues: Venues) -> dict[str, str]:
+    return {"weth": venues.at["weth"], "usdg": venues.at["usdg"], "native": NATIVE}
+
+
+def openings(venues: Venues, owner: str, markets: Sequence[Market]) -> list[Tx]:
     """Make pools and fill them, after one round of approvals."""
     wanted = dict.fromkeys((token, market.place.venue) for market in markets for token in (market.place.token0, market.place.token1))
     approvals = [tx for token, venue in wanted for tx in venues.approvals(owner, token, venue)]
-    openings = [tx for market in markets for tx in venues.open(owner, market.place, *amounts(venues, market))]
-    miner.mine_all(approvals + openings)
+    return approvals + [tx for market in markets for tx in venues.open(owner, market.place, *market.raw)]
 
 
-def amounts(venues: Venues, market: Market) -> tuple[int, int]:
-    """Base units of token0 and token1 that give the market its depth at the opening price."""
-    worth = market.depth_wei
-    raw = {venues.at["weth"]: worth, NATIVE: worth, venues.at["usdg"]: worth * ETH_USD // USD * USDG // ETH}
-    if market.token:
-        raw[market.token.address] = worth * ETH_USD * 10**market.token.decimals // (market.token.price * ETH)
-    return raw[market.place.token0], raw[market.place.token1]
+def deploy_zoo(miner: Miner, compiled: Mapping[str, Artifact], venues: Venues, owner: str) -> tuple[list[Token], list[Market]]:
+    """Deploy every odd token with its pools, in the zoo's own order."""
+    first, markets = miner.nonce(owner), []
+    tokens = [zoo_token(odd, created_address(owner, first + index)) for index, odd in enumerate(ZOO)]
+    pools = [zoo_markets(venues, odd, token) for odd, token in zip(ZOO, tokens, strict=True)]
+    miner.mine_all([Tx(sender=owner, to=None, data=zoo_creation(compiled, odd), gas=DEPLOY_GAS) for odd in ZOO])
+    miner.mine_all([tx for odd, token, mine in zip(ZOO, tokens, pools, strict=True) for tx in owner_calls(venues, owner, odd.before_pools, token, mine)])
+    markets = [market for mine in pools for market in mine]
+    miner.mine_all(openings(venues, owner, markets))
+    miner.mine_all([tx for odd, token, mine in zip(ZOO, tokens, pools, strict=True) for tx in owner_calls(venues, owner, odd.after_pools, token, mine)])
+    return tokens, markets
+
+
+def zoo_token(odd: ZooToken, address: str) -> Token:
+    pool = odd.pools[0]
+    price = pool.depth_wei * ETH_USD * 10**odd.decimals // (pool.token_raw * ETH)
+    return Token(symbol="", kind=odd.kind, address=address, decimals=odd.decimals, price=price, artifact=odd.artifact)
+
+
+def zoo_creation(compiled: Mapping[str, Artifact], odd: ZooToken) -> str:
+    artifact = compiled[odd.artifact]
+    return artifact.bytecode + arguments(artifact.constructor_types, odd.args)
+
+
+def zoo_markets(venues: Venues, odd: ZooToken, token: Token) -> list[Market]:
+    hubs = hub_addresses(venues)
+    return [
+        market_of(venues, token, token.address, pool.token_raw, pool.quote, venues.place(pool.venue, token.address, hubs[pool.quote], pool.fee_ppm), pool.depth_wei) for pool in odd.pools
+    ]
+
+
+def owner_calls(venues: Venues, owner: str, calls: Sequence[ZooCall], token: Token, markets: Sequence[Market]) -> list[Tx]:
+    """The owner's calls around the making of pools; a v4 pool is meant by the pool manager."""
+    pools = [venues.at["v4_pool_manager"] if market.place.venue == "v4" else market.place.key for market in markets]
+    return [Tx(sender=owner, to=target, data=encode(signature, *values)) for target, signature, values in resolved(calls, token.address, pools)]
