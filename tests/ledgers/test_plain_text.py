@@ -13,7 +13,10 @@ from ledgers.plain_text import plain_text
     ("outside", "plain"),
     [
         ("PEPE", "PEPE"),
-        ("\x1b[31mred\x1b[0m", "[31mred[0m"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07shown", "shown"),
+        ("a" + "\u0301" * 50, "á\u0301\u0301"),
+        ("\u3164\ufffd", ""),
         ("a\u202eb\u2066c\u200bd\ufeff", "abcd"),
         ("line\none\r\n\ttwo", "line one two"),
         ("  lead  and   trail ", "lead and trail"),
