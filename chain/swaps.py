@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from chain.logs import Log, signed, topic, words
-from chain.pools import Pool, PoolState
+from chain.pools import V4_INITIALIZED, Pool, PoolState
 from chain.tape import Ratio
 from ledgers.errors import ChainFault
 
@@ -24,7 +24,7 @@ V4_LIQUIDITY_MODIFIED = topic("ModifyLiquidity(bytes32,address,int24,int24,int25
 
 OF_V2 = frozenset({V2_SYNC, V2_SWAP})
 OF_V3 = frozenset({V3_SWAP, V3_INITIALIZED, V3_MINT, V3_BURN})
-OF_V4 = frozenset({V4_SWAP, V4_LIQUIDITY_MODIFIED})
+OF_V4 = frozenset({V4_SWAP, V4_LIQUIDITY_MODIFIED, V4_INITIALIZED})
 HAPPENINGS = OF_V2 | OF_V3 | OF_V4
 
 
@@ -65,6 +65,9 @@ def _v2(pool: Pool, log: Log) -> Happening:
 
 
 def _v3(pool: Pool, log: Log) -> Happening:
+    if log.topics[0] == V3_INITIALIZED:
+        price, _ = words(log, 2)
+        return _concentrated(pool, log, 0, 0, price, 1)
     if log.topics[0] != V3_SWAP:
         return Happening(pool, 0, 0, None)
     amount0, amount1, price, liquidity, _ = words(log, 5)
@@ -72,6 +75,8 @@ def _v3(pool: Pool, log: Log) -> Happening:
 
 
 def _v4(pool: Pool, log: Log) -> Happening:
+    if log.topics[0] == V4_INITIALIZED:
+        return _concentrated(pool, log, 0, 0, words(log, 5)[3], 1)
     if log.topics[0] != V4_SWAP:
         return Happening(pool, 0, 0, None)
     amount0, amount1, price, liquidity, _, _ = words(log, 6)
