@@ -192,6 +192,12 @@ class RpcDoor:
         state.checked = False
         state.cool_until_ms = self._clock.monotonic_ms() + COOL_DOWN_MS
 
+    def distrust(self) -> None:
+        """Leave the lane that answered last for the next one: its answers were well-formed and still not good enough."""
+        for state in self.lanes:
+            if state.lane.name == self.lane:
+                self._cool(state)
+
     async def _check(self, state: LaneState) -> None:
         if state.checked or self._identity is None:
             return

@@ -1,0 +1,29 @@
+"""Gas: limits for what is simulated, estimates for what cannot be.
+
+Units: gas. The limits only bound a simulation and are paid back in it; the estimates stand in for a swap that cannot be
+simulated, chosen above what such swaps were measured to use, against the agent.
+Source: chain-simulation §1–2 (measured swaps use 108,000 to 320,000; a guzzling token about 1,010,000).
+"""
+
+from __future__ import annotations
+
+from ledgers.money import Wei
+
+VIEW_GAS_LIMIT = 3_000_000
+"""Balance reads and quoters; a v4 quoter needs about 750,000."""
+APPROVE_GAS_LIMIT = 1_000_000
+SWAP_GAS_LIMIT = 6_000_000
+
+APPROVE_GAS_ESTIMATE = 60_000
+SWAP_GAS_ESTIMATE_FIRST_HOP = 200_000
+SWAP_GAS_ESTIMATE_NEXT_HOP = 150_000
+
+
+def fee_wei(gas: int, gas_price_wei: Wei) -> Wei:
+    """Price of some gas."""
+    return Wei(gas * int(gas_price_wei))
+
+
+def swap_gas_estimate(hops: int) -> int:
+    """Gas that a swap of so many hops is charged when it cannot be simulated."""
+    return SWAP_GAS_ESTIMATE_FIRST_HOP + (hops - 1) * SWAP_GAS_ESTIMATE_NEXT_HOP

@@ -1,0 +1,148 @@
+"""The honeypot gate: can what a buy brings be sold again, and can a paper wallet prove it later?
+
+Two simulations at the buy's own block. In the first the wallet buys and, one block and one second later, sells what
+arrived. In the second a ghost buys the same and the wallet gets the amount by override, then sells. A token whose two sales
+differ by one wei keeps state per holder that no override carries: its exit is unprovable.
+Source: 001 §2.2, §5.4; design §6, ONC-08, ONC-11.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from chain.balance_slot import BalanceSlot
+from chain.header import Header
+from chain.network import Network
+from chain.router import Route
+from chain.simulate import AMOUNT_MAX, ETH_MAX, Simulated, Simulation, SlotWrite, revert_word
+from chain.trade import BALANCE_READ_MAX, Purse, gas_headroom_wei, route_txs
+from ledgers.errors import ChainFault
+
+CLEAR, FLAGGED, UNKNOWN = "CLEAR", "FLAGGED", "UNKNOWN"
+BPS_WHOLE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """What selling the arrival brought."""
+
+    ok: bool
+    reason: str
+    net_wei: int
+    """ETH difference with gas; 0 when it reverted."""
+    gross_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the gate says. Units as in the journal's `GateTaken`."""
+
+    verdict: str
+    cause: str = ""
+    exit_provable: bool = False
+    exit_cause: str = ""
+    buy_arrival_raw: int = 0
+    loss_bps: int = -1
+    own_wei: int = 0
+    ghost_wei: int = 0
+
+
+def ghost_of(wallet: str) -> str:
+    """The address that buys in the wallet's place."""
+    return "0x" + hashlib.sha256(f"ghost of {wallet}".encode()).hexdigest()[24:]
+
+
+class OwnTrip:
+    """The wallet buys, then sells what arrived."""
+
+    def __init__(self, network: Network, pin: Header, purse: Purse, buy: Route, sale: Route) -> None:
+        self._price = pin.base_fee_wei
+        sim = self.simulation = Simulation(network, pin)
+        wallet, token = purse.wallet, buy.token
+        headroom = gas_headroom_wei([*purse.prefix, buy.swap], self._price)
+        sim.block(balances_wei={wallet: purse.eth_wei + headroom}, writes=purse.writes)
+        self._prefix = [sim.send(wallet, tx) for tx in purse.prefix]
+        self._before = sim.token_balance(token, wallet)
+        self._buy = sim.send(wallet, buy.swap)
+        self._after = sim.token_balance(token, wallet)
+        self._sale = _SaleBlock(sim, wallet, sale, self._price, ())
+
+    def arrival_raw(self, done: Simulated) -> int:
+        """Token units that the buy brought. Raises: ChainFault when it does not go through as it did before."""
+        if not all(done[handle].ok for handle in (*self._prefix, self._buy)):
+            raise ChainFault("state_moved", "a buy that went through on the board reverts in the gate at the same block")
+        try:
+            return done.amount(self._after, BALANCE_READ_MAX) - done.amount(self._before, BALANCE_READ_MAX)
+        except LookupError:
+            raise ChainFault("state_moved", "a balance that was readable on the board is not in the gate") from None
+
+    def sale(self, done: Simulated) -> Sale:
+        return self._sale.read(done)
+
+
+class GhostTrip:
+    """A ghost buys; the wallet holds the amount by override and sells it."""
+
+    def __init__(self, network: Network, pin: Header, purse: Purse, ghost_buy: Route, sale: Route, write: SlotWrite) -> None:
+        sim = self.simulation = Simulation(network, pin)
+        wallet, ghost, price = purse.wallet, ghost_of(purse.wallet), pin.base_fee_wei
+        balances = {
+            wallet: purse.eth_wei + gas_headroom_wei(purse.prefix, price),
+            ghost: gas_headroom_wei([ghost_buy.swap], price),
+        }
+        sim.block(balances_wei=balances, writes=purse.writes)
+        self._prefix = [sim.send(wallet, tx) for tx in purse.prefix]
+        self._buy = sim.send(ghost, ghost_buy.swap)
+        self._sale = _SaleBlock(sim, wallet, sale, price, (write,))
+
+    def sale(self, done: Simulated) -> Sale:
+        if not done[self._buy].ok:
+            return Sale(False, "ghost cannot buy", 0, 0)
+        return self._sale.read(done)
+
+
+class _SaleBlock:
+    def __init__(self, sim: Simulation, wallet: str, sale: Route, price: int, writes: tuple[SlotWrite, ...]) -> None:
+        self._wallet, self._price = wallet, price
+        sim.block(balances_wei={wallet: gas_headroom_wei(route_txs(sale), price)}, writes=writes)
+        self._before = sim.eth_balance(wallet)
+        self._sends = [sim.send(wallet, tx) for tx in route_txs(sale)]
+        self._after = sim.eth_balance(wallet)
+
+    def read(self, done: Simulated) -> Sale:
+        for handle in self._sends:
+            if not done[handle].ok:
+                return Sale(False, revert_word(done[handle]), 0, 0)
+        net = done.amount(self._after, ETH_MAX) - done.amount(self._before, ETH_MAX)
+        return Sale(True, "", net, net + sum(done[handle].gas_used for handle in self._sends) * self._price)
+
+
+def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sale, ghost: Sale | None, loss_bps_max: int) -> Verdict:
+    """Judge one buy-and-sell.
+
+    Units: wei; `arrival_raw` token units. `ghost` is None when the balance slot is not known.
+    Raises: ChainFault when the gate's buy is not the board's buy."""
+    if arrival_raw != board_arrival_raw or not 0 < arrival_raw < AMOUNT_MAX:
+        raise ChainFault("inconsistent", f"the same buy at the same block brought {board_arrival_raw}, then {arrival_raw}")
+    if not own.ok:
+        return Verdict(FLAGGED, f"sale {own.reason}", buy_arrival_raw=arrival_raw)
+    lost_wei = spend_wei - own.gross_wei
+    loss_bps = -(-lost_wei * BPS_WHOLE // spend_wei)
+    flagged = lost_wei * BPS_WHOLE > loss_bps_max * spend_wei
+    exit_cause = "slot" if ghost is None else "" if ghost.ok and ghost.net_wei == own.net_wei else "holder_state"
+    return Verdict(
+        FLAGGED if flagged else CLEAR,
+        "round_trip_loss" if flagged else "",
+        not exit_cause,
+        exit_cause,
+        arrival_raw,
+        loss_bps,
+        own.net_wei,
+        ghost.net_wei if ghost else 0,
+    )
+
+
+def override_of(slot: BalanceSlot, held_units: int, arrived_units: int) -> SlotWrite:
+    """What the wallet's slot holds after the buy."""
+    return slot.write(held_units + arrived_units)

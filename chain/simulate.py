@@ -1,0 +1,255 @@
+"""Simulation: what really arrives when a transaction runs, by `eth_simulateV1` from a paper wallet.
+
+One `Simulation` is one request entry: blocks of state overrides and calls, all on one pinned block, with validation on, so
+that base fee, gas price and gas charge are real. Balances are read by a second funded address, so that reading bills
+nobody. Credited is the balance difference; logs are a cross-check.
+Source: 001 §2.2; design §6; chain-simulation §2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chain import calldata
+from chain.gas import VIEW_GAS_LIMIT
+from chain.header import Header
+from chain.network import Network
+from chain.router import Tx
+from chain.rpc import METHOD_MISSING, RpcRefused
+from ledgers.errors import ChainFault
+from ledgers.money import Wei
+
+READER = "0x00000000000000000000000000000000005eade5"
+"""Sends the balance reads; funded by override only."""
+READER_WEI = 10**24
+NATIVE_LOG = "0x" + "ee" * 20
+TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+SLOAD_CODE = "0x5f35545f5260205ff3"
+"""Code that returns the storage slot named by its calldata."""
+ETH_MAX = 2**96
+AMOUNT_MAX = 2**128
+"""Pools count in at most 128 bits; a node that says more is lying."""
+LOGS_MAX = 5_000
+
+REFUSALS = {
+    -38014: "insufficient_funds",
+    -32003: "insufficient_funds",
+    -38010: "nonce",
+    -38011: "nonce",
+    -38012: "fee_below_base",
+    -38013: "intrinsic_gas",
+    -38015: "gas_limit",
+    -38020: "block_order",
+    -38021: "time_order",
+    -38026: "client_limit",
+    METHOD_MISSING: "method_missing",
+    -32602: "invalid_params",
+}
+"""What a request-level error means; none of them means unprovable, because none speaks of the route."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotWrite:
+    """A storage slot set by override."""
+
+    contract: str
+    slot: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswer:
+    """What one simulated call did."""
+
+    ok: bool
+    gas_used: int
+    data: bytes
+    logs: tuple[dict[str, Any], ...]
+
+
+Handle = tuple[int, int]
+"""Block and call of a simulation."""
+
+
+@dataclass(slots=True)
+class Simulation:
+    """One `eth_simulateV1` request under construction."""
+
+    network: Network
+    pin: Header
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+
+    def block(self, *, balances_wei: dict[str, int], writes: Sequence[SlotWrite] = (), code: dict[str, str] | None = None) -> None:
+        """Open the next simulated block with state overrides; each is one second after the one before."""
+        offset = len(self.blocks)
+        overrides: dict[str, Any] = {READER: {"balance": hex(READER_WEI)}}
+        for address, balance_wei in balances_wei.items():
+            overrides.setdefault(address, {})["balance"] = hex(balance_wei)
+        for address, override in slot_override(writes).items():
+            overrides.setdefault(address, {}).update(override)
+        for address, text in (code or {}).items():
+            overrides.setdefault(address, {})["code"] = text
+        header = {
+            "number": hex(self.pin.block + 1 + offset),
+            "time": hex(self.pin.ts_s + self.network.time_step_s + offset),
+            "baseFeePerGas": hex(self.pin.base_fee_wei),
+        }
+        if self.network.fee_recipient:
+            header["feeRecipient"] = self.network.fee_recipient
+        self.blocks.append({"blockOverrides": header, "stateOverrides": overrides, "calls": []})
+
+    def view(self, to: str, data: str, gas_limit: int = VIEW_GAS_LIMIT) -> Handle:
+        """Add a read by the reader."""
+        return self.send(READER, Tx(to, data, gas_limit))
+
+    def send(self, sender: str, tx: Tx) -> Handle:
+        """Add a transaction of `sender`."""
+        fee = hex(self.pin.base_fee_wei)
+        call = {"from": sender, "to": tx.to, "data": tx.data, "gas": hex(tx.gas_limit), "maxFeePerGas": fee, "maxPriorityFeePerGas": "0x0"}
+        if tx.value_wei:
+            call["value"] = hex(tx.value_wei)
+        self.blocks[-1]["calls"].append(call)
+        return len(self.blocks) - 1, len(self.blocks[-1]["calls"]) - 1
+
+    def token_balance(self, token: str, owner: str) -> Handle:
+        """Add a read of a token balance."""
+        return self.view(token, calldata.balance_of(owner))
+
+    def eth_balance(self, owner: str) -> Handle:
+        """Add a read of an ETH balance."""
+        return self.view(self.network.multicall3, calldata.eth_balance(owner))
+
+    def request(self) -> tuple[str, list[Any]]:
+        """The JSON-RPC method and parameters."""
+        body = {"blockStateCalls": self.blocks, "traceTransfers": True, "validation": True}
+        return "eth_simulateV1", [body, {"blockHash": self.pin.block_hash}]
+
+    def read(self, answer: Any) -> Simulated:
+        """Check the shape of an answer. Raises: ChainFault when it is not an answer to this request."""
+        if not isinstance(answer, list) or len(answer) != len(self.blocks):
+            raise ChainFault("bad_answer", f"expected {len(self.blocks)} simulated blocks")
+        rows = [_block_calls(block, asked) for block, asked in zip(answer, self.blocks, strict=True)]
+        return Simulated(rows)
+
+
+def slot_override(writes: Sequence[SlotWrite]) -> dict[str, Any]:
+    """State overrides that set storage slots, as nodes take them."""
+    override: dict[str, Any] = {}
+    for write in writes:
+        override.setdefault(write.contract, {}).setdefault("stateDiff", {})[write.slot] = "0x" + calldata.word(write.value)
+    return override
+
+
+class SimulationRefused(Exception):
+    """The node refused a whole simulation; `word` is from `REFUSALS` or `node_error`."""
+
+    def __init__(self, word: str, message: str) -> None:
+        super().__init__(f"{word}: {message}")
+        self.word = word
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """A checked answer."""
+
+    rows: list[list[CallAnswer]]
+
+    def __getitem__(self, handle: Handle) -> CallAnswer:
+        return self.rows[handle[0]][handle[1]]
+
+    def amount(self, handle: Handle, maximum: int) -> int:
+        """Read a balance. Raises: ChainFault when the node says something absurd, LookupError when the read failed."""
+        answer = self[handle]
+        value = calldata.uint_at(answer.data, 0)
+        if not answer.ok or value is None:
+            raise LookupError("balance read failed")
+        if value >= maximum:
+            raise ChainFault("absurd_amount", f"a balance of {value} cannot be")
+        return value
+
+
+def answered(simulation: Simulation, answer: Any) -> Simulated:
+    """Read one batch answer. Raises: SimulationRefused when the node refused it, ChainFault when it is malformed."""
+    if isinstance(answer, RpcRefused):
+        raise SimulationRefused(refusal_word(answer), answer.message)
+    return simulation.read(answer)
+
+
+def refusal_word(error: RpcRefused) -> str:
+    """Name a request-level error by code; some nodes use one code for several, so their text is read too."""
+    text = error.message.lower()
+    if "insufficient funds" in text:
+        return "insufficient_funds"
+    if "intrinsic gas" in text:
+        return "intrinsic_gas"
+    if "not available" in text or "not found" in text and "method" not in text or "outofrange" in text.replace(" ", ""):
+        return "state_gone"
+    return REFUSALS.get(error.code, "node_error")
+
+
+def _block_calls(block: Any, asked: dict[str, Any]) -> list[CallAnswer]:
+    calls = block.get("calls") if isinstance(block, dict) else None
+    if not isinstance(calls, list) or len(calls) != len(asked["calls"]):
+        raise ChainFault("bad_answer", f"expected {len(asked['calls'])} simulated calls")
+    if block.get("number") != asked["blockOverrides"]["number"]:
+        raise ChainFault("bad_answer", "simulated another block than was asked")
+    return [_call_answer(call, wanted) for call, wanted in zip(calls, asked["calls"], strict=True)]
+
+
+def _call_answer(call: Any, asked: dict[str, Any]) -> CallAnswer:
+    if not isinstance(call, dict) or call.get("status") not in ("0x0", "0x1") or not isinstance(call.get("logs"), list):
+        raise ChainFault("bad_answer", "a simulated call without status or logs")
+    gas_used = calldata.hex_int(call.get("gasUsed"))
+    if gas_used > int(asked["gas"], 16) or len(call["logs"]) > LOGS_MAX:
+        raise ChainFault("bad_answer", "a simulated call used more gas than it had, or logged without end")
+    ok = call["status"] == "0x1"
+    if ok and "error" in call and call["error"]:
+        raise ChainFault("bad_answer", "a simulated call that both worked and failed")
+    return CallAnswer(ok, gas_used, _return_data(call), tuple(call["logs"]) if ok else ())
+
+
+def _return_data(call: dict[str, Any]) -> bytes:
+    error = call.get("error")
+    inside = error.get("data") if isinstance(error, dict) else None
+    data = inside if isinstance(inside, str) and inside not in ("", "0x") else call.get("returnData", "0x")
+    return calldata.hex_bytes(data)
+
+
+# --- reading what moved ---------------------------------------------------------------------------------------------
+
+
+def logged_net(answer: CallAnswer, emitter: str, owner: str) -> int:
+    """Sum of the Transfer logs of `emitter` to an owner minus those from it, in one call.
+
+    `NATIVE_LOG` as emitter gives the native transfers, which the node itself writes. Raises: ChainFault for logs that are
+    not logs."""
+    owner_topic = "0x" + calldata.address_word(owner)
+    net = 0
+    for log in answer.logs:
+        topics = log.get("topics") if isinstance(log, dict) else None
+        if not isinstance(topics, list) or not isinstance(log.get("address"), str):
+            raise ChainFault("bad_answer", "a log without topics or address")
+        if log["address"].lower() != emitter or len(topics) != 3 or topics[0] != TRANSFER_TOPIC:
+            continue
+        amount = calldata.uint_at(calldata.hex_bytes(log.get("data")), 0) or 0
+        net += amount * ((topics[2] == owner_topic) - (topics[1] == owner_topic))
+    return net
+
+
+def revert_word(answer: CallAnswer) -> str:
+    """Say why a call reverted in a few safe characters: a Solidity message, a panic, or the error's selector."""
+    data = answer.data
+    if data[:4] == bytes.fromhex("08c379a0") and len(data) >= 68:
+        length = min(int.from_bytes(data[36:68]), 80)
+        text = data[68 : 68 + length].decode("ascii", "replace")
+        return "reverted: " + "".join(char if char.isascii() and char.isprintable() else "?" for char in text)
+    if data[:4] == bytes.fromhex("4e487b71") and len(data) >= 36:
+        return f"reverted: panic 0x{int.from_bytes(data[4:36]) & 0xFF:02x}"
+    return f"reverted: 0x{data[:4].hex()}" if data else "reverted without a reason"
+
+
+def fee_of(simulated: Simulated, handles: Sequence[Handle], gas_price_wei: int) -> Wei:
+    """Gas charged to the sender by some calls."""
+    return Wei(sum(simulated[handle].gas_used for handle in handles) * gas_price_wei)

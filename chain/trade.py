@@ -1,0 +1,178 @@
+"""A trade: one route run in simulation for one wallet, and what its balances then say.
+
+Source: 001 §2.2 (credited is what arrives); design §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chain.balance_slot import BalanceSlot
+from chain.header import Header
+from chain.network import Network
+from chain.router import Route, Tx
+from chain.simulate import (
+    AMOUNT_MAX,
+    ETH_MAX,
+    NATIVE_LOG,
+    SLOAD_CODE,
+    Handle,
+    Simulated,
+    Simulation,
+    SlotWrite,
+    logged_net,
+    revert_word,
+)
+from ledgers.errors import ChainFault
+
+PROVEN, REVERTED, UNPROVABLE, FAILED = "proven", "reverted", "unprovable", "failed"
+BALANCE_READ_MAX = 2**256
+
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """A wallet as it stands before a decision: what the overrides set."""
+
+    wallet: str
+    eth_wei: int
+    writes: tuple[SlotWrite, ...]
+    """Balance slots of the whole book, so that limits on holdings bind."""
+    prefix: tuple[Tx, ...] = ()
+    """Transactions already filled in this decision, run again first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the running book says of the traded token."""
+
+    amount_raw: int
+    """Token units that the wallet must hold before the trade; checked where an override puts them there."""
+    units_raw: int
+    slot: BalanceSlot | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a route did in simulation. Units as in the journal's `Row`."""
+
+    status: str
+    reason: str = ""
+    quoted_raw: int | None = None
+    arrival_raw: int | None = None
+    units_raw: int | None = None
+    logged_raw: int | None = None
+    swap_gas: int = 0
+    approve_gas: tuple[tuple[str, int], ...] = ()
+    """Gas of each approval by its key."""
+    flags: tuple[str, ...] = ()
+
+
+def gas_headroom_wei(txs: Sequence[Tx], gas_price_wei: int) -> int:
+    """ETH that a wallet must show, beyond its book, to be let run some transactions."""
+    return sum(tx.gas_limit * gas_price_wei + tx.value_wei for tx in txs)
+
+
+def route_txs(route: Route) -> list[Tx]:
+    """All transactions of a route, approvals first."""
+    return [*(approval.tx for approval in route.approvals), route.swap]
+
+
+class TradeSimulation:
+    """One candidate route of one order in one request entry."""
+
+    def __init__(self, network: Network, pin: Header, purse: Purse, route: Route, held: Held) -> None:
+        self.route, self._purse, self._held, self._price = route, purse, held, pin.base_fee_wei
+        sim = self.simulation = Simulation(network, pin)
+        headroom = gas_headroom_wei([*purse.prefix, *route_txs(route)], pin.base_fee_wei)
+        sim.block(balances_wei={purse.wallet: purse.eth_wei + headroom}, writes=purse.writes)
+        self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
+        self._before = sim.token_balance(route.token, purse.wallet)
+        self._eth_before = sim.eth_balance(purse.wallet)
+        self._quoter = sim.view(route.quoter.to, route.quoter.data) if route.quoter else None
+        self._approvals = [sim.send(purse.wallet, approval.tx) for approval in route.approvals]
+        self._swap = sim.send(purse.wallet, route.swap)
+        self._after = sim.token_balance(route.token, purse.wallet)
+        self._eth_after = sim.eth_balance(purse.wallet)
+        self._units = self._read_units(sim)
+
+    def _read_units(self, sim: Simulation) -> Handle | None:
+        slot = self._held.slot
+        if slot is None or not slot.shares:
+            return None
+        sim.block(balances_wei={}, code={slot.contract: SLOAD_CODE})
+        return sim.view(slot.contract, slot.slot)
+
+    def outcome(self, done: Simulated) -> Outcome:
+        """Read what the route did. Raises: ChainFault when the node contradicts itself."""
+        if not all(done[handle].ok for handle in self._prefix):
+            raise ChainFault("state_moved", "a filled order of the same decision no longer goes through at its own block")
+        quoted = self._quoted(done)
+        for handle in (*self._approvals, self._swap):
+            if not done[handle].ok:
+                return Outcome(REVERTED, revert_word(done[handle]), quoted)
+        try:
+            before, after = (done.amount(handle, BALANCE_READ_MAX) for handle in (self._before, self._after))
+        except LookupError:
+            return Outcome(UNPROVABLE, "balance_unreadable", quoted)
+        if self._held.slot is not None and before != self._held.amount_raw:
+            return Outcome(UNPROVABLE, "slot", quoted)
+        return self._moved(done, quoted, before, after)
+
+    def _quoted(self, done: Simulated) -> int | None:
+        if self._quoter is None or not done[self._quoter].ok:
+            return None
+        amount = self.route.quoted(done[self._quoter].data)
+        return amount if amount is not None and amount < AMOUNT_MAX else None
+
+    def _moved(self, done: Simulated, quoted: int | None, before: int, after: int) -> Outcome:
+        eth_gained = self._eth_gained(done)
+        tokens_gained = after - before
+        logged_token = logged_net(done[self._swap], self.route.token, self._purse.wallet)
+        if self.route.side == "buy":
+            if eth_gained != -self.route.swap.value_wei:
+                return Outcome(FAILED, "spend_differs", quoted)
+            arrival, logged, units = tokens_gained, logged_token, tokens_gained
+        else:
+            arrival, logged, units = eth_gained, eth_gained, -tokens_gained
+        if arrival <= 0 or units <= 0:
+            return Outcome(REVERTED, "nothing_arrived", quoted)
+        if arrival >= AMOUNT_MAX:
+            raise ChainFault("absurd_amount", f"{arrival} units cannot have arrived")
+        units = self._storage_units(done, units)
+        return Outcome(
+            PROVEN, "", quoted, arrival, units, logged,
+            done[self._swap].gas_used,
+            tuple((approval.key, done[handle].gas_used) for approval, handle in zip(self.route.approvals, self._approvals, strict=True)),
+            self._flags(quoted, arrival, logged_token, tokens_gained),
+        )  # fmt: skip
+
+    def _eth_gained(self, done: Simulated) -> int:
+        """ETH difference before gas; the node's own native logs must say the same."""
+        handles = (*self._approvals, self._swap)
+        before, after = (done.amount(handle, ETH_MAX) for handle in (self._eth_before, self._eth_after))
+        gained = after - before + sum(done[handle].gas_used for handle in handles) * self._price
+        logged = sum(logged_net(done[handle], NATIVE_LOG, self._purse.wallet) for handle in handles)
+        if gained != logged:
+            raise ChainFault("inconsistent", f"balances say {gained} wei moved, the transfer trace says {logged}")
+        return gained
+
+    def _storage_units(self, done: Simulated, amount: int) -> int:
+        if self._units is None:
+            return amount
+        return abs(done.amount(self._units, BALANCE_READ_MAX) - self._held.units_raw)
+
+    def _flags(self, quoted: int | None, arrival: int, logged_token: int, tokens_gained: int) -> tuple[str, ...]:
+        checks = (
+            ("logs_differ", logged_token != tokens_gained),
+            ("quoter_differs", quoted is not None and quoted != arrival),
+            ("quoter_silent", quoted is None and self._quoter is not None),
+        )
+        return tuple(word for word, failed in checks if failed)
+
+
+def evidence(simulation: Simulation, answer: Any) -> dict[str, Any]:
+    """What is kept of a simulation: the request and the raw answer."""
+    method, params = simulation.request()
+    return {"method": method, "params": params, "answer": answer}

@@ -1,0 +1,127 @@
+"""The book: what a run holds on each ledger, as a fold over its events.
+
+A book counts storage units. For almost every token these are the token's base units; a token that keeps shares
+(rebasing, reflecting) is held in shares, because its amount changes by itself, and its asset is named `address/shares`.
+Source: design §6; 001 §2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ledgers.errors import CorruptJournal
+from ledgers.events import Event
+from ledgers.money import TokenRaw, Wei
+from ledgers.postings import BOOK, ETH, Entry, Ledger, Posting
+from referee.onchain.events import LEDGERS, FillCredited, RunOpened, WindowLiquidated
+
+SHARES = "/shares"
+BUY_UNPROVEN = "BUY_UNPROVEN"
+EXIT_UNPROVEN = "EXIT_UNPROVEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A token held."""
+
+    token: str
+    units_raw: TokenRaw
+    """Base units, or storage units when the token keeps shares."""
+    shares: bool
+    cause: str
+    """Why its exit cannot be proven (slot or holder_state), else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """What one ledger holds of one run."""
+
+    ledger: str
+    eth_wei: Wei
+    holdings: tuple[Holding, ...]
+    """Sorted by address; zeroes left out."""
+    approvals: frozenset[str]
+    """Approvals already paid for, `token>spender`."""
+
+    def held(self, token: str) -> Holding | None:
+        """Find a holding; None when the token is not held."""
+        return next((holding for holding in self.holdings if holding.token == token), None)
+
+
+@dataclass(slots=True)
+class RunBooks:
+    """All ledgers of one run."""
+
+    ledgers: dict[str, Ledger] = field(default_factory=lambda: {name: Ledger(name) for name in LEDGERS})
+    approvals: dict[str, set[str]] = field(default_factory=lambda: {name: set() for name in LEDGERS})
+    causes: dict[str, dict[str, str]] = field(default_factory=lambda: {name: {} for name in LEDGERS})
+
+    def apply(self, event: Event) -> None:
+        """Fold one event of this run in. Raises: CorruptJournal when an entry does not hold."""
+        if isinstance(event, (RunOpened, FillCredited, WindowLiquidated)):
+            self._post(event.entry)
+        if isinstance(event, FillCredited):
+            self._note(event)
+
+    def _post(self, entry: Entry) -> None:
+        for ledger in self.ledgers.values():
+            ledger.post(entry)
+
+    def _note(self, fill: FillCredited) -> None:
+        if set(fill.ledgers) != set(fill.entry.ledgers):
+            raise CorruptJournal(f"fill {fill.order_id} names ledgers {fill.ledgers}, its entry {fill.entry.ledgers}")
+        for name in fill.ledgers:
+            self.approvals[name].update(fill.approvals)
+            if fill.tag.startswith(BUY_UNPROVEN):
+                self.causes[name][fill.token] = fill.tag.partition(":")[2]
+
+    def of(self, ledger: str) -> Book:
+        """The book of one ledger now."""
+        fold = self.ledgers[ledger]
+        holdings = tuple(self._holding(ledger, asset, amount) for asset, amount in fold.holdings())
+        return Book(ledger, Wei(int(fold.held(ETH))), holdings, frozenset(self.approvals[ledger]))
+
+    def _holding(self, ledger: str, asset: str, units_raw: TokenRaw) -> Holding:
+        token, shares = (asset.removesuffix(SHARES), True) if asset.endswith(SHARES) else (asset, False)
+        return Holding(token, units_raw, shares, self.causes[ledger].get(token, ""))
+
+
+@dataclass(slots=True)
+class Books:
+    """All ledgers of all runs of a window."""
+
+    runs: dict[str, RunBooks] = field(default_factory=dict)
+
+    def apply(self, event: Event) -> None:
+        """Fold one event in; events that move nothing are passed over."""
+        if isinstance(event, RunOpened):
+            self.runs[event.run_id] = RunBooks()
+        if event.run_id in self.runs:
+            self.runs[event.run_id].apply(event)
+
+    def of(self, run_id: str, ledger: str) -> Book:
+        """The book of one ledger of one run now."""
+        return self.runs[run_id].of(ledger)
+
+    def both(self, run_id: str) -> dict[str, Book]:
+        """The books of all ledgers of one run now."""
+        return {ledger: self.of(run_id, ledger) for ledger in LEDGERS}
+
+
+def asset_of(token: str, shares: bool) -> str:
+    """Name the asset of a token in postings."""
+    return token + SHARES if shares else token
+
+
+def entry_of(ledgers: tuple[str, ...], moves: Mapping[tuple[str, str], int]) -> Entry:
+    """Build an entry from what moves on (account, asset); zero moves are left out."""
+    postings = tuple(
+        Posting(account=account, asset=asset, amount=TokenRaw(amount)) for (account, asset), amount in moves.items() if amount
+    )
+    return Entry(ledgers=ledgers, postings=postings)
+
+
+def stake_entry(stake_wei: Wei) -> Entry:
+    """Book a run's stake on both ledgers."""
+    return entry_of(LEDGERS, {(BOOK, ETH): int(stake_wei), ("stake", ETH): -int(stake_wei)})

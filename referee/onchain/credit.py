@@ -1,0 +1,278 @@
+"""Credit: what the rules make of one order's board and gate, per ledger. Pure, so that a replay does the same again.
+
+Headline counts proven rows only; permissive takes the best row of the same board, proven or not, but never one that
+reverted. An exit that cannot be proven is filled at the quote less gas and tagged, so that it is never trapped by us.
+Source: 001 §2.2; ONC-06 to ONC-11, ONC-27.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from chain.gas import fee_wei
+from chain.trade import FAILED, PROVEN, REVERTED, UNPROVABLE
+from ledgers.events import Event
+from ledgers.money import TokenRaw, Wei
+from ledgers.postings import BOOK, ETH, Entry
+from referee.onchain.book import BUY_UNPROVEN, EXIT_UNPROVEN, Book, asset_of, entry_of
+from referee.onchain.events import (
+    HEADLINE,
+    BoardTaken,
+    FillCredited,
+    GateTaken,
+    OrderAsked,
+    OrderNotFilled,
+    OrderRefused,
+    RouteReverted,
+    RouteSimulated,
+    RouteUnprovable,
+    Row,
+)
+from referee.onchain.rules import Rules
+
+MARKET, GAS = "market", "gas"
+
+REFUSALS = {
+    "insufficient_eth": "ONC-27",
+    "not_held": "ONC-04",
+    "insufficient_tokens": "ONC-04",
+    "board_too_old": "ONC-07",
+    "gate_flagged": "ONC-08",
+    "gate_unknown": "ONC-08",
+    "gas_exceeds_value": "ONC-09",
+    "unprovable_exit": "ONC-11",
+    "standing_order": "ONC-26",
+    "not_yet": "ONC-21",
+    "window_closed": "ONC-12",
+}
+"""Every reason a rule may refuse an order for, and the rule."""
+
+NOT_FILLED = ("no_route", "reverted", "fault", "unprovable_no_quote", "interrupted")
+"""Every reason an admitted order may not fill for."""
+
+CLEAR, FLAGGED = "CLEAR", "FLAGGED"
+
+
+# --- before anything is asked ---------------------------------------------------------------------------------------
+
+
+def exit_reserve_wei(rules: Rules, book: Book, token: str, gas_price_wei: Wei) -> Wei:
+    """ETH that a buy must leave for the exits of every holding, its own included (ONC-27)."""
+    tokens = {holding.token for holding in book.holdings} | {token}
+    return fee_wei(rules.exit_reserve_gas_per_holding * len(tokens), gas_price_wei)
+
+
+def admission(rules: Rules, asked: OrderAsked, book: Book, amount_held_raw: TokenRaw, gas_price_wei: Wei) -> tuple[str, str]:
+    """Say whether a book can carry an order at all: (reason, detail), both empty when it can.
+
+    Units: `amount_held_raw` is the token units that the book holds now (for a sell)."""
+    if asked.side == "buy":
+        assert asked.spend_wei is not None
+        reserve = exit_reserve_wei(rules, book, asked.token, gas_price_wei)
+        if asked.spend_wei + reserve > book.eth_wei:
+            return "insufficient_eth", f"spend {asked.spend_wei} + exit reserve {reserve} > {book.eth_wei} wei held"
+        return "", ""
+    if amount_held_raw == TokenRaw(0):
+        return "not_held", "the book holds none of this token"
+    if asked.amount_raw is not None and asked.amount_raw > amount_held_raw:
+        return "insufficient_tokens", f"sell {asked.amount_raw} > {amount_held_raw} held"
+    return "", ""
+
+
+def rivals_asked(policy: str, own_has_price: bool) -> bool:
+    """Whether the rivals are asked for a board: always, or only when our own route has no price (ONC-05)."""
+    return policy == "always" or not own_has_price
+
+
+# --- which row ------------------------------------------------------------------------------------------------------
+
+
+def best_row(board: BoardTaken, rows: Iterable[Row]) -> Row | None:
+    """The best row net of gas (ONC-06): buys by arrival ÷ (spend + gas), sells by ETH − gas; ties go to the earlier row.
+
+    Shapes: rows in board order, our own router's first."""
+    best: Row | None = None
+    for row in rows:
+        if best is None or _beats(board, row, best):
+            best = row
+    return best
+
+
+def _beats(board: BoardTaken, row: Row, other: Row) -> bool:
+    if board.side == "buy":
+        spend = int(board.size_raw)
+        return _claim(row) * (spend + int(other.gas_wei)) > _claim(other) * (spend + int(row.gas_wei))
+    return _claim(row) - int(row.gas_wei) > _claim(other) - int(other.gas_wei)
+
+
+def _claim(row: Row) -> int:
+    """What a row brings: what arrived, or what it says when it was never simulated."""
+    amount = row.arrival_raw if row.status == PROVEN else row.quoted_raw
+    return int(amount or 0)
+
+
+def chosen_row(board: BoardTaken, ledger: str) -> Row | None:
+    """The row a ledger fills at; None when it has none.
+
+    Headline takes the best proven row; only when a sell has none does it take an unprovable one. Permissive takes the best
+    of both."""
+    proven = [row for row in board.rows if row.status == PROVEN]
+    claimed = [row for row in board.rows if row.status == UNPROVABLE and row.quoted_raw]
+    if ledger == HEADLINE:
+        return best_row(board, proven) or (best_row(board, claimed) if board.side == "sell" else None)
+    return best_row(board, [row for row in board.rows if row in proven or row in claimed])
+
+
+# --- what becomes of it ---------------------------------------------------------------------------------------------
+
+
+def settle(rules: Rules, board: BoardTaken, gate: GateTaken | None, books: Mapping[str, Book], ts_ms: int) -> tuple[Event, ...]:
+    """Turn a board and its gate into the order's events, for every ledger of the board.
+
+    Shapes: first what the chosen routes did, then the outcomes; ledgers of equal outcome share one event."""
+    outcomes: list[Event] = []
+    for ledger in board.ledgers:
+        outcomes += _settle_ledger(rules, board, gate, books[ledger], ts_ms)
+    return tuple(sorted(_merged(outcomes), key=lambda event: isinstance(event, (FillCredited, OrderRefused, OrderNotFilled))))
+
+
+def _settle_ledger(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: Book, ts_ms: int) -> list[Event]:
+    if board.age_ms > rules.board_age_ms_max:
+        return [_refused(board, book, "board_too_old", f"{board.age_ms} ms old, at most {rules.board_age_ms_max}", ts_ms)]
+    row = chosen_row(board, book.ledger)
+    if row is None:
+        return _no_row(board, book, ts_ms)
+    word, detail = (_buy_refusal if board.side == "buy" else _sell_refusal)(rules, board, gate, book, row)
+    simulated = _route_event(board, gate, book, row, ts_ms)
+    if word:
+        return [simulated, _refused(board, book, word, detail, ts_ms)]
+    return [simulated, _fill(board, gate, book, row, ts_ms)]
+
+
+def _no_row(board: BoardTaken, book: Book, ts_ms: int) -> list[Event]:
+    statuses = {row.status for row in board.rows}
+    if not board.rows:
+        return [_not_filled(board, book, "no_route", "no pool reaches this token", ts_ms)]
+    if REVERTED in statuses:
+        row = next(row for row in board.rows if row.status == REVERTED)
+        reverted = RouteReverted(
+            run_id=board.run_id, ts_ms=ts_ms, order_id=board.order_id, ledgers=(book.ledger,),
+            route=row.route, reason=row.reason, evidence_sha256=row.digest,
+        )  # fmt: skip
+        return [reverted, _not_filled(board, book, "reverted", row.reason, ts_ms)]
+    if FAILED in statuses:
+        reasons = sorted({row.reason for row in board.rows if row.status == FAILED})
+        return [_not_filled(board, book, "fault", ", ".join(reasons), ts_ms)]
+    return [_not_filled(board, book, "unprovable_no_quote", board.rows[0].reason, ts_ms)]
+
+
+def _buy_refusal(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: Book, row: Row) -> tuple[str, str]:
+    if row.gas_wei > Wei(int(board.size_raw)):
+        return "gas_exceeds_value", f"gas {row.gas_wei} wei > spend {board.size_raw} wei"
+    needed = Wei(int(board.size_raw)) + row.gas_wei + board.exit_reserve_wei
+    if needed > book.eth_wei:
+        return "insufficient_eth", f"spend, gas and exit reserve come to {needed} wei > {book.eth_wei} held"
+    if gate is None:
+        return "gate_unknown", "no gate could be taken"
+    if gate.verdict != CLEAR:
+        return ("gate_flagged" if gate.verdict == FLAGGED else "gate_unknown"), gate.cause
+    if not gate.exit_provable and book.ledger == HEADLINE:
+        return "unprovable_exit", gate.exit_cause
+    return "", ""
+
+
+def _sell_refusal(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: Book, row: Row) -> tuple[str, str]:
+    if int(row.gas_wei) > _claim(row):
+        return "gas_exceeds_value", f"gas {row.gas_wei} wei > {_claim(row)} wei that arrive"
+    if row.gas_wei > book.eth_wei:
+        return "insufficient_eth", f"gas {row.gas_wei} wei > {book.eth_wei} held"
+    return "", ""
+
+
+def _route_event(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row, ts_ms: int) -> Event:
+    about = {"run_id": board.run_id, "ts_ms": ts_ms, "order_id": board.order_id, "ledgers": (book.ledger,), "route": row.route}
+    if row.status == PROVEN and (gate is None or gate.exit_provable or gate.verdict != CLEAR):
+        return RouteSimulated(**about, evidence_sha256=row.digest)
+    return RouteUnprovable(**about, reason=row.reason or (gate.exit_cause if gate else ""))
+
+
+def _fill(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row, ts_ms: int) -> FillCredited:
+    buy = board.side == "buy"
+    proven = row.status == PROVEN and (not buy or bool(gate and gate.exit_provable))
+    cause = row.reason or (gate.exit_cause if gate else "")
+    arrival, spent = TokenRaw(_claim(row)), board.size_raw
+    return FillCredited(
+        run_id=board.run_id,
+        ts_ms=ts_ms,
+        order_id=board.order_id,
+        ledgers=(book.ledger,),
+        proven=proven,
+        tag="" if proven else f"{BUY_UNPROVEN if buy else EXIT_UNPROVEN}:{cause}",
+        side=board.side,
+        token=board.token,
+        route=row.route,
+        spent_raw=spent,
+        arrival_raw=arrival,
+        gas_wei=row.gas_wei,
+        approvals=row.approvals,
+        entry=(_buy_entry if buy else _sell_entry)(board, book, row),
+    )
+
+
+def _buy_entry(board: BoardTaken, book: Book, row: Row) -> Entry:
+    spend, gas, units = int(board.size_raw), int(row.gas_wei), _units(row, _claim(row))
+    asset = asset_of(board.token, board.shares)
+    return entry_of((book.ledger,), {
+        (BOOK, ETH): -spend - gas, (MARKET, ETH): spend, (GAS, ETH): gas, (BOOK, asset): units, (MARKET, asset): -units,
+    })  # fmt: skip
+
+
+def _sell_entry(board: BoardTaken, book: Book, row: Row) -> Entry:
+    gross, gas, units = _claim(row), int(row.gas_wei), _units(row, int(board.size_units_raw))
+    asset = asset_of(board.token, board.shares)
+    held = book.held(board.token)
+    units = min(units, int(held.units_raw)) if held else units
+    return entry_of((book.ledger,), {
+        (BOOK, ETH): gross - gas, (MARKET, ETH): -gross, (GAS, ETH): gas, (BOOK, asset): -units, (MARKET, asset): units,
+    })  # fmt: skip
+
+
+def _units(row: Row, otherwise: int) -> int:
+    return int(row.units_raw) if row.units_raw is not None else otherwise
+
+
+def _refused(board: BoardTaken, book: Book, reason: str, detail: str, ts_ms: int) -> OrderRefused:
+    return refusal(board.run_id, board.order_id, (book.ledger,), reason, detail, ts_ms)
+
+
+def refusal(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, detail: str, ts_ms: int) -> OrderRefused:
+    """Write down that a rule said no."""
+    return OrderRefused(run_id=run_id, ts_ms=ts_ms, order_id=order_id, ledgers=tuple(ledgers), reason=reason, rule=REFUSALS[reason], detail=detail)
+
+
+def _not_filled(board: BoardTaken, book: Book, reason: str, detail: str, ts_ms: int) -> OrderNotFilled:
+    return not_filled(board.run_id, board.order_id, (book.ledger,), reason, detail, ts_ms)
+
+
+def not_filled(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, detail: str, ts_ms: int) -> OrderNotFilled:
+    """Write down that an admitted order did not fill."""
+    assert reason in NOT_FILLED, reason
+    return OrderNotFilled(run_id=run_id, ts_ms=ts_ms, order_id=order_id, ledgers=tuple(ledgers), reason=reason, detail=detail)
+
+
+def _merged(events: Sequence[Event]) -> list[Event]:
+    """Join events that differ only in their ledgers."""
+    merged: dict[Event, tuple[str, ...]] = {}
+    for event in events:
+        bare = _relabelled(event, ())
+        merged[bare] = merged.get(bare, ()) + event.ledgers  # type: ignore[attr-defined]
+    return [_relabelled(bare, ledgers) for bare, ledgers in merged.items()]
+
+
+def _relabelled(event: Event, ledgers: tuple[str, ...]) -> Event:
+    if isinstance(event, FillCredited):
+        return replace(event, ledgers=ledgers, entry=replace(event.entry, ledgers=ledgers))
+    return replace(event, ledgers=ledgers)  # type: ignore[call-arg]
+
+

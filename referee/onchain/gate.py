@@ -1,0 +1,79 @@
+"""The gate of a buy: which sales are tried, and what the verdict is.
+
+Pure: it builds the two trips of each sale and judges what came back.
+Source: 001 §2.2, §5.4; ONC-08, ONC-11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chain.header import Header
+from chain.honeypot import UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, override_of, verdict_of
+from chain.network import Network
+from chain.router import Route
+from chain.simulate import Simulation, SimulationRefused, answered
+from chain.trade import evidence
+from ledgers.identity import sha256_hex
+from ledgers.money import TokenRaw, Wei
+from referee.onchain.events import GateTaken, Row
+from referee.onchain.rows import Variant, dumped
+
+SALES_MAX = 3
+"""Sale routes that are tried side by side."""
+
+
+class Gate:
+    """The simulations of one buy's gate."""
+
+    def __init__(self, network: Network, pin: Header, variant: Variant, buy: Route, ghost_buy: Route, row: Row, sales: Sequence[Route]) -> None:
+        self._variant, self._buy, self._row = variant, buy, row
+        self._sales = _reverse_first(buy, sales)[:SALES_MAX]
+        self._own = [OwnTrip(network, pin, variant.purse, buy, sale) for sale in self._sales]
+        self._ghost: list[GhostTrip] = []
+        if variant.held.slot is not None:
+            assert row.units_raw is not None
+            write = override_of(variant.held.slot, variant.held.units_raw, int(row.units_raw))
+            self._ghost = [GhostTrip(network, pin, variant.purse, ghost_buy, sale, write) for sale in self._sales]
+        self.simulations: list[Simulation] = [trip.simulation for trip in (*self._own, *self._ghost)]
+
+    def taken(self, run_id: str, order_id: str, answers: Sequence[Any], loss_bps_max: int, now_ms: int) -> tuple[GateTaken, bytes]:
+        """Judge the answers; the bytes are the evidence. Raises: ChainFault when the node contradicts itself."""
+        kept = dumped([evidence(sim, _jsonable(answer)) for sim, answer in zip(self.simulations, answers, strict=True)])
+        verdict, label = self._verdict(answers, loss_bps_max)
+        event = GateTaken(
+            run_id=run_id, ts_ms=now_ms, order_id=order_id, ledgers=self._variant.ledgers, route=self._buy.label,
+            verdict=verdict.verdict, cause=verdict.cause, exit_provable=verdict.exit_provable, exit_cause=verdict.exit_cause,
+            buy_arrival_raw=TokenRaw(verdict.buy_arrival_raw), loss_bps=verdict.loss_bps, sell_route=label,
+            own_wei=Wei(verdict.own_wei), ghost_wei=Wei(verdict.ghost_wei), digest=sha256_hex(kept),
+        )  # fmt: skip
+        return event, kept
+
+    def _verdict(self, answers: Sequence[Any], loss_bps_max: int) -> tuple[Verdict, str]:
+        if not self._sales:
+            return Verdict(UNKNOWN, "no_route_back"), ""
+        try:
+            done = [answered(simulation, answer) for simulation, answer in zip(self.simulations, answers, strict=True)]
+        except SimulationRefused as refused:
+            return Verdict(UNKNOWN, refused.word), ""
+        count = len(self._sales)
+        arrivals = {trip.arrival_raw(simulated) for trip, simulated in zip(self._own, done, strict=False)}
+        own = [trip.sale(simulated) for trip, simulated in zip(self._own, done, strict=False)]
+        ghost = [trip.sale(simulated) for trip, simulated in zip(self._ghost, done[count:], strict=True)]
+        best = max(range(count), key=lambda index: (own[index].ok, own[index].net_wei, -index))
+        return self._judged(arrivals, own[best], ghost[best] if ghost else None, loss_bps_max), self._sales[best].label
+
+    def _judged(self, arrivals: set[int], own: Sale, ghost: Sale | None, loss_bps_max: int) -> Verdict:
+        board_arrival = int(self._row.arrival_raw or 0)
+        differing = next((arrival for arrival in arrivals if arrival != board_arrival), board_arrival)
+        return verdict_of(self._variant.size_raw, board_arrival, differing, own, ghost, loss_bps_max)
+
+
+def _reverse_first(buy: Route, sales: Sequence[Route]) -> list[Route]:
+    back = [hop.pool.key for hop in reversed(buy.hops)]
+    return sorted(sales, key=lambda route: [hop.pool.key for hop in route.hops] != back)
+
+
+def _jsonable(answer: Any) -> Any:
+    return answer if isinstance(answer, (list, dict)) else str(answer)

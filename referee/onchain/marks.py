@@ -1,0 +1,237 @@
+"""Marks: what a book is worth when all of it is sold in simulation, one holding after another, net of gas.
+
+A mark and the final liquidation are one function. A sale that reverts or brings less than its gas counts 0 and is named; an
+exit that cannot be proven counts its quote less gas and is named too. A fault is not a value.
+Source: 001 §2.2; ONC-12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from chain.balance_slot import BalanceSlot
+from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, swap_gas_estimate
+from chain.header import Header
+from chain.network import Network
+from chain.router import Route
+from chain.simulate import AMOUNT_MAX, ETH_MAX, NATIVE_LOG, Handle, Simulated, Simulation, logged_net, revert_word
+from chain.trade import BALANCE_READ_MAX, gas_headroom_wei, route_txs
+from ledgers.errors import ChainFault
+from ledgers.money import TokenRaw, Wei
+from ledgers.postings import BOOK, ETH, Entry
+from referee.onchain.book import Book, Holding, asset_of, entry_of
+from referee.onchain.credit import GAS, MARKET
+from referee.onchain.events import HoldingMark
+
+COUNTED = ("proven", "unprovable")
+
+
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """A book sold out in simulation, for the ledgers that hold the same."""
+
+    ledgers: tuple[str, ...]
+    eth_wei: Wei
+    holdings: tuple[HoldingMark, ...]
+    """In the order of their sale."""
+    value_wei: Wei
+    """ETH plus what the holdings would bring."""
+    unproven_wei: Wei
+    entry: Entry
+    """The sales as postings, for a liquidation."""
+    digest: str
+    evidence: bytes
+
+
+@dataclass(slots=True)
+class Sale:
+    """One holding on its way out."""
+
+    holding: Holding
+    amount_raw: int
+    """Token units that the wallet holds."""
+    slot: BalanceSlot | None
+    """None when its exit cannot be proven."""
+    cause: str
+    routes: tuple[Route, ...]
+    route: Route | None
+    dead: set[str] = field(default_factory=set)
+    """Routes that reverted."""
+    reason: str = ""
+    quotes: dict[str, int] = field(default_factory=dict)
+    """ETH that each route's quoter promises."""
+    gross_wei: int = 0
+    swap_gas: int = 0
+    approve_gas: int = 0
+
+    @property
+    def provable(self) -> bool:
+        return self.slot is not None and not self.cause
+
+
+def sale_of(holding: Holding, amount_raw: int, slot: BalanceSlot | None, routes: tuple[Route, ...], remembered: str | None) -> Sale:
+    """Prepare a holding's sale on the route that was best the last time, else on the one that promises most."""
+    cause = holding.cause or ("" if slot else "slot")
+    route = next((route for route in routes if route.label == remembered), routes[0] if routes else None)
+    return Sale(holding, amount_raw, slot, cause, routes, route)
+
+
+def in_order_of_value(holdings: Sequence[Holding], last_wei: Mapping[str, int]) -> list[Holding]:
+    """Largest last mark first; unmarked ones after, by address."""
+    return sorted(holdings, key=lambda holding: (-last_wei.get(holding.token, -1), holding.token))
+
+
+class SellOut:
+    """All provable sales of a book in one simulated block."""
+
+    def __init__(self, network: Network, pin: Header, wallet: str, eth_wei: Wei, sales: Sequence[Sale]) -> None:
+        self._wallet, self._price = wallet, pin.base_fee_wei
+        self._sales = [sale for sale in sales if sale.provable and sale.route]
+        sim = self.simulation = Simulation(network, pin)
+        txs = [tx for sale in self._sales if sale.route for tx in route_txs(sale.route)]
+        writes = [sale.slot.write(int(sale.holding.units_raw)) for sale in sales if sale.slot]
+        sim.block(balances_wei={wallet: int(eth_wei) + gas_headroom_wei(txs, self._price)}, writes=writes)
+        self._held = [sim.token_balance(sale.holding.token, wallet) for sale in self._sales]
+        self._eth = [sim.eth_balance(wallet)]
+        self._sends: list[list[Handle]] = []
+        for sale in self._sales:
+            assert sale.route is not None
+            self._sends.append([sim.send(wallet, tx) for tx in route_txs(sale.route)])
+            self._eth.append(sim.eth_balance(wallet))
+
+    def read(self, done: Simulated, approved: frozenset[str]) -> bool:
+        """Note on each sale what it brought; True when a route died and another should be tried.
+
+        Raises: ChainFault when the node contradicts itself."""
+        retry = False
+        eth = [done.amount(handle, ETH_MAX) for handle in self._eth]
+        for index, sale in enumerate(self._sales):
+            if self._unprovable(done, sale, self._held[index]):
+                continue
+            gained = eth[index + 1] - eth[index]
+            retry |= self._note(done, sale, self._sends[index], gained, approved)
+        return retry
+
+    def _unprovable(self, done: Simulated, sale: Sale, handle: Handle) -> bool:
+        try:
+            held = done.amount(handle, BALANCE_READ_MAX)
+        except LookupError:
+            held = -1
+        if held != sale.amount_raw:
+            sale.cause = "slot"
+        return held != sale.amount_raw
+
+    def _note(self, done: Simulated, sale: Sale, sends: list[Handle], gained: int, approved: frozenset[str]) -> bool:
+        assert sale.route is not None
+        gross = gained + sum(done[handle].gas_used for handle in sends) * self._price
+        if gross != sum(logged_net(done[handle], NATIVE_LOG, self._wallet) for handle in sends):
+            raise ChainFault("inconsistent", "balances and transfer trace of a sale differ")
+        failed = next((done[handle] for handle in sends if not done[handle].ok), None)
+        if failed is not None or gross <= 0:
+            sale.dead.add(sale.route.label)
+            sale.reason = revert_word(failed) if failed else "nothing_arrived"
+            return _take_next(sale)
+        *approvals, swap = sends
+        sale.reason, sale.gross_wei, sale.swap_gas = "", gross, done[swap].gas_used
+        unpaid = [handle for approval, handle in zip(sale.route.approvals, approvals, strict=True) if approval.key not in approved]
+        sale.approve_gas = sum(done[handle].gas_used for handle in unpaid)
+        return False
+
+
+def _take_next(sale: Sale) -> bool:
+    alive = [route for route in sale.routes if route.label not in sale.dead]
+    sale.gross_wei = 0
+    if not alive:
+        return False
+    sale.route = max(alive, key=lambda route: (sale.quotes.get(route.label, 0), -sale.routes.index(route)))
+    return True
+
+
+class Quotes:
+    """What the quoters promise for every route of every holding, read beside the sales."""
+
+    def __init__(self, network: Network, pin: Header, sales: Sequence[Sale]) -> None:
+        sim = self.simulation = Simulation(network, pin)
+        sim.block(balances_wei={})
+        self._asked = [
+            (sale, route, sim.view(route.quoter.to, route.quoter.data)) for sale in sales for route in sale.routes if route.quoter
+        ]
+
+    def read(self, done: Simulated) -> None:
+        for sale, route, handle in self._asked:
+            amount = route.quoted(done[handle].data) if done[handle].ok else None
+            if amount is not None and amount < AMOUNT_MAX:
+                sale.quotes[route.label] = amount
+
+
+def better_routes(sales: Iterable[Sale]) -> bool:
+    """Move each sale to the living route with the best quote; True when any moved.
+
+    A route without a quoter is only left when another's quote beats what it really brought."""
+    moved = False
+    for sale in sales:
+        alive = {label: amount for label, amount in sale.quotes.items() if label not in sale.dead}
+        if not alive or sale.route is None:
+            continue
+        best = max(alive, key=lambda label: alive[label])
+        now = sale.quotes.get(sale.route.label, sale.gross_wei)
+        if best != sale.route.label and alive[best] > now:
+            sale.route = next(route for route in sale.routes if route.label == best)
+            moved = True
+    return moved
+
+
+def marked(sale: Sale, approved: frozenset[str], gas_price_wei: Wei) -> HoldingMark:
+    """Write down what a sale brought, or would by its quote."""
+    status, reason = _status(sale)
+    route = sale.route
+    gross, gas = sale.gross_wei, fee_wei(sale.swap_gas + sale.approve_gas, gas_price_wei)
+    if status == "unprovable":
+        assert route is not None
+        unpaid = sum(approval.key not in approved for approval in route.approvals)
+        gross = sale.quotes.get(route.label, 0)
+        gas = fee_wei(swap_gas_estimate(len(route.hops)) + unpaid * APPROVE_GAS_ESTIMATE, gas_price_wei)
+    value = max(gross - int(gas), 0)
+    if status in COUNTED and value == 0:
+        status, reason = "below_gas", f"{gross} wei arrive, gas is {gas}"
+    return HoldingMark(
+        token=sale.holding.token,
+        amount_raw=TokenRaw(sale.amount_raw),
+        status=status,
+        reason=reason,
+        route=route.label if route else "",
+        gross_wei=Wei(gross),
+        gas_wei=gas,
+        value_wei=Wei(value),
+    )
+
+
+def _status(sale: Sale) -> tuple[str, str]:
+    if sale.route is None:
+        return "no_route", "no pool reaches this token"
+    if not sale.provable:
+        return "unprovable", sale.cause
+    return ("reverted", sale.reason) if sale.route.label in sale.dead else ("proven", "")
+
+
+def sell_out_entry(ledgers: tuple[str, ...], sales: Sequence[Sale], marks: Sequence[HoldingMark]) -> Entry:
+    """Book the sales that count; what could not be sold stays in the book at no value."""
+    moves: dict[tuple[str, str], int] = {(BOOK, ETH): 0, (MARKET, ETH): 0, (GAS, ETH): 0}
+    for sale, mark in zip(sales, marks, strict=True):
+        if mark.status not in COUNTED:
+            continue
+        asset, units = asset_of(sale.holding.token, sale.holding.shares), int(sale.holding.units_raw)
+        moves[BOOK, ETH] += int(mark.gross_wei) - int(mark.gas_wei)
+        moves[MARKET, ETH] -= int(mark.gross_wei)
+        moves[GAS, ETH] += int(mark.gas_wei)
+        moves[BOOK, asset], moves[MARKET, asset] = -units, units
+    return entry_of(ledgers, moves)
+
+
+def valued(book: Book, ledgers: tuple[str, ...], sales: Sequence[Sale], gas_price_wei: Wei, digest: str, evidence: bytes) -> Valued:
+    """Sum a book's marks."""
+    marks = tuple(marked(sale, book.approvals, gas_price_wei) for sale in sales)
+    unproven = sum((mark.value_wei for mark in marks if mark.status == "unprovable"), Wei(0))
+    value = sum((mark.value_wei for mark in marks), book.eth_wei)
+    return Valued(ledgers, book.eth_wei, marks, value, unproven, sell_out_entry(ledgers, sales, marks), digest, evidence)
