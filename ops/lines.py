@@ -1,18 +1,17 @@
 """The lines: every event of a window in one sentence for a person.
 
-Tokens are shown by their own symbol with four digits of their address, because anybody may call a token anything; all
-outside text is stripped of what a terminal would act on.
+All outside text is stripped of what a terminal would act on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ledgers.events import Event
-from ledgers.money import TokenRaw, decimal_text
+from ledgers.money import decimal_text
 from ledgers.plain_text import plain_text
 from ledgers.report import eth_text, percent_text
+from ops.names import Names, amount_text, token_text
 from referee.onchain.events import (
     LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered,
     OrderAsked, OrderNotFilled, OrderRefused, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed,
@@ -22,20 +21,7 @@ from referee.onchain.events import (
 GOOD, BAD, QUIET, LOUD = "good", "bad", "quiet", "loud"
 """Moods of a line: filled, refused, routine, about the whole window."""
 
-SYMBOL_CHARS_MAX = 16
 DETAIL_CHARS_MAX = 160
-
-
-@dataclass(frozen=True, slots=True)
-class TokenName:
-    """What a token says of itself."""
-
-    symbol: str
-    decimals: int
-
-
-Names = Mapping[str, TokenName]
-"""By lower-case address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,19 +148,6 @@ def fill_text(event: FillCredited, names: Names) -> str:
         moved = f"sold {amount_text(event.spent_raw, event.token, names)} {token} for {decimal_text(event.arrival_raw, 18, 6)} ETH"
     tag = "" if event.proven and not event.tag else f" [{event.tag or 'unproven'}]"
     return f"{moved} by {plain(event.route)}, gas {eth_text(event.gas_wei, 8)} ETH{tag}"
-
-
-def token_text(token: str, names: Names) -> str:
-    """Name a token: its symbol and the last four digits of its address."""
-    known = names.get(token)
-    symbol = plain_text(known.symbol, SYMBOL_CHARS_MAX) if known else ""
-    return f"{symbol or 'token'}·{token[-4:]}"
-
-
-def amount_text(raw: TokenRaw, token: str, names: Names) -> str:
-    """Write an amount of a token; in base units when its decimals are not known."""
-    known = names.get(token)
-    return f"{raw} units of" if known is None else decimal_text(raw, known.decimals, 4)
 
 
 def ledgers_text(ledgers: tuple[str, ...]) -> str:

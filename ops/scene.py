@@ -9,11 +9,10 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import orjson
-
 from ledgers.events import Event
 from ledgers.money import Wei
-from ops.lines import Line, TokenName, decision_text, line_of
+from ops.lines import Line, decision_text, line_of
+from ops.names import TokenName, names_in
 from referee.onchain.events import (
     HEADLINE, PERMISSIVE, BundleShown, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused,
     Pin, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated,
@@ -21,7 +20,6 @@ from referee.onchain.events import (
 from referee.onchain.state import WindowState
 
 FEED_LINES_MAX = 200
-DECIMALS_MAX = 255
 
 FILLED, REFUSED, NOT_FILLED, MISSED = "filled", "refused", "not_filled", "missed"
 
@@ -114,11 +112,3 @@ def _count(run: RunScene, event: FillCredited | OrderRefused | OrderNotFilled, o
     elif run.result is None and PERMISSIVE in event.ledgers:
         run.result = line
 
-
-def names_in(bundle: bytes | None) -> dict[str, TokenName]:
-    """Read token names out of a shown bundle; one that does not read names nothing."""
-    try:
-        tokens = orjson.loads(bundle or b"{}")["tokens"]
-        return {token["address"]: TokenName(str(token["symbol"]), min(int(token["decimals"]), DECIMALS_MAX)) for token in tokens}
-    except (ValueError, KeyError, TypeError):
-        return {}

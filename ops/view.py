@@ -20,7 +20,8 @@ from ledgers.clock import Clock
 from ledgers.journal import Journal
 from ledgers.money import mul_div_floor
 from ledgers.report import UNMEASURED, eth_text, percent_text
-from ops.lines import BAD, GOOD, LOUD, QUIET, Line, amount_text, token_text
+from ops.lines import BAD, GOOD, LOUD, QUIET, Line
+from ops.names import amount_text, token_text
 from ops.scene import FILLED, MISSED, NOT_FILLED, REFUSED, RunScene, Scene
 from ops.tail import Seen
 from referee.onchain.book import Book

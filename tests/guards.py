@@ -35,7 +35,7 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "sqlalchemy": ("ledgers/store.py",),
     "sqlite3": ("ledgers/store.py",),
     "matplotlib": ("ledgers/report.py",),
-    "orjson": ("ledgers/", "chain/", "harnesses/", "referee/onchain/"),
+    "orjson": ("ledgers/", "chain/", "harnesses/", "referee/onchain/", "ops/"),
     "aiohttp": ("chain/rpc.py", "chain/devnet/"),
     "web3": ("chain/",),
     "eth_abi": ("chain/",),

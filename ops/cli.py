@@ -1,0 +1,246 @@
+"""The command: `referee`.
+
+Exit codes: 0 fine · 1 found a difference, or a rule refused · 2 wrong use, a window file that cannot be played included ·
+3 the outside world failed (node, disk, another daemon). Every error is one sentence on stderr.
+Modules are imported where they are used, so that `referee --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+FINE, DIFFERENT, WRONG_USE, OUTSIDE = 0, 1, 2, 3
+DESCRIPTION = "Referees trading agents: every order is proven by simulation, every score can be recomputed."
+EPILOG = "exit codes: 0 fine · 1 found a difference or refused · 2 wrong use · 3 outside fault. Data: .referee/ or REFEREE_HOME."
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    asked = parser().parse_args(argv)
+    try:
+        code = asked.command(asked)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone; say nothing at exit
+        return FINE
+    except KeyboardInterrupt:
+        return complain("stopped", OUTSIDE)
+    except Exception as error:  # noqa: BLE001 the last edge: nobody is shown a traceback
+        return complain(*sentence_for(error))
+
+
+def sentence_for(error: BaseException) -> tuple[str, int]:
+    """Turn an exception into one sentence and an exit code."""
+    from ledgers.errors import Corrupt, Fault, RefereeError
+    from ledgers.plain_text import plain_text
+
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    said = plain_text(str(error), 600)
+    if isinstance(error, Corrupt):
+        return f"the record does not hold: {said}", DIFFERENT
+    if isinstance(error, Fault):
+        return said, OUTSIDE
+    if isinstance(error, RefereeError):
+        return said, WRONG_USE
+    if isinstance(error, OSError):
+        return plain_text(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 600), OUTSIDE
+    if os.environ.get("REFEREE_TRACE"):
+        raise error
+    return f"this is a bug of referee ({type(error).__name__}: {said}); REFEREE_TRACE=1 shows where", OUTSIDE
+
+
+def complain(sentence: str, code: int) -> int:
+    """Say one sentence on stderr."""
+    print(f"referee: {sentence}", file=sys.stderr)
+    return code
+
+
+# --- what can be asked ----------------------------------------------------------------------------------------------
+
+
+def parser() -> argparse.ArgumentParser:
+    """Describe the command line."""
+    whole = argparse.ArgumentParser(prog="referee", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_playing(commands)
+    _add_reading(commands)
+    return whole
+
+
+def _add_playing(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    run = commands.add_parser("run", help="play a window and write its report", allow_abbrev=False)
+    run.add_argument("window", nargs="?", type=Path, metavar="WINDOW.toml")
+    run.add_argument("--resume", action="store_true", help="go on with the window that was paused or killed")
+    run.add_argument("--plain", action="store_true", help="one line an event instead of the live view")
+    run.add_argument("--metrics", type=_port, metavar="PORT", help="offer Prometheus metrics on this loopback port")
+    run.set_defaults(command=run_window)
+    check = commands.add_parser("check", help="say whether a window file can be played", allow_abbrev=False)
+    check.add_argument("window", type=Path, metavar="WINDOW.toml")
+    _add_json(check, check_window)
+    devnet = commands.add_parser("devnet", help="the local chain alone", allow_abbrev=False)
+    devnet.add_argument("action", choices=("up", "status", "down"))
+    _add_json(devnet, devnet_alone)
+
+
+def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    _add_json(commands.add_parser("runs", help="list windows and runs", allow_abbrev=False), list_runs)
+    show = commands.add_parser("show", help="tell a run, or the whole story of one of its orders", allow_abbrev=False)
+    show.add_argument("run", metavar="RUN")
+    show.add_argument("--order", metavar="N", help="the order's number in the run, or tick/index")
+    _add_json(show, show_run)
+    verify = commands.add_parser("verify", help="check every link of a journal", allow_abbrev=False)
+    verify.add_argument("name", metavar="RUN|WINDOW|FILE")
+    _add_json(verify, verify_chain)
+    replay = commands.add_parser("replay", help="compute ledgers and scores again from the journal, without network", allow_abbrev=False)
+    replay.add_argument("name", metavar="RUN|WINDOW|FILE")
+    _add_json(replay, replay_journal)
+    export = commands.add_parser("export", help="write a journal as JSON lines", allow_abbrev=False)
+    export.add_argument("name", metavar="RUN|WINDOW")
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="to this file instead of standard output")
+    export.set_defaults(command=export_journal)
+    _add_json(commands.add_parser("rules", help="print the rules with source, value and proving test", allow_abbrev=False), print_rules)
+
+
+def _add_json(command: argparse.ArgumentParser, does: Command) -> None:
+    command.add_argument("--json", action="store_true", help="answer with one JSON object")
+    command.set_defaults(command=does)
+
+
+def _port(text: str) -> int:
+    port = int(text) if text.isdecimal() else 0
+    if not 1 <= port <= 65_535:
+        raise argparse.ArgumentTypeError(f"a port is a number from 1 to 65535, found {text[:20]!r}")
+    return port
+
+
+def say(asked: argparse.Namespace, text: str, data: object) -> None:
+    """Answer as text, or as JSON when that was asked for."""
+    if asked.json:
+        import json
+
+        text = json.dumps(data, ensure_ascii=False, indent=2)
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+# --- play -----------------------------------------------------------------------------------------------------------
+
+
+def run_window(asked: argparse.Namespace) -> int:
+    """`referee run`."""
+    from ops.playing import play
+    from ops.reading import WrongUse
+    from ops.settings import load_settings
+
+    if (asked.window is None) != asked.resume:
+        raise WrongUse("name a window file to play, or --resume to go on with the one that was interrupted, and not both")
+    return play(load_settings(), asked.window, asked.plain, asked.metrics)
+
+
+def check_window(asked: argparse.Namespace) -> int:
+    """`referee check`."""
+    from ops.playing import checked
+
+    text, data = checked(asked.window)
+    say(asked, text, data)
+    return FINE
+
+
+def devnet_alone(asked: argparse.Namespace) -> int:
+    """`referee devnet`."""
+    from ops.local_chain import steer
+    from ops.settings import load_settings
+
+    text, data, running = steer(load_settings(), asked.action)
+    say(asked, text, data)
+    return FINE if running or asked.action != "status" else DIFFERENT
+
+
+# --- read -----------------------------------------------------------------------------------------------------------
+
+
+def list_runs(asked: argparse.Namespace) -> int:
+    """`referee runs`."""
+    from ops.lists import runs_list
+    from ops.settings import load_settings
+
+    say(asked, *runs_list(load_settings()))
+    return FINE
+
+
+def show_run(asked: argparse.Namespace) -> int:
+    """`referee show`."""
+    from ops import story, telling
+    from ops.reading import WrongUse, journal_named
+    from ops.settings import load_settings
+
+    with journal_named(load_settings(), asked.run) as (journal, run_id):
+        told = story.read_run(journal, run_id) if run_id else None
+    if told is None:
+        raise WrongUse(f"no run named {asked.run[:80]!r}; `referee runs` lists them")
+    if asked.order is None:
+        say(asked, telling.run_text(told), story.run_data(told))
+        return FINE
+    order = told.order(asked.order)
+    if order is None:
+        raise WrongUse(f"{told.run_id} has no order {asked.order[:40]!r}; it has {len(told.orders)}, `referee show {told.run_id}` lists them")
+    say(asked, telling.order_text(told, order), story.order_data(told, order))
+    return FINE
+
+
+def verify_chain(asked: argparse.Namespace) -> int:
+    """`referee verify`."""
+    from ledgers.seal import Standing, verify_export, verify_journal
+    from ops.reading import is_file_name, journal_named
+    from ops.settings import load_settings
+
+    if is_file_name(asked.name):
+        verdict = verify_export(Path(asked.name))
+    else:
+        with journal_named(load_settings(), asked.name) as (journal, _):
+            verdict = verify_journal(journal)
+    data = {"standing": verdict.standing.value, "seq": verdict.seq, "root": verdict.root, "first_bad_seq": verdict.first_bad_seq, "message": verdict.message}
+    say(asked, f"{verdict.standing.value}: {verdict.message}", data)
+    return FINE if verdict.standing is Standing.COMPLETE else DIFFERENT
+
+
+def replay_journal(asked: argparse.Namespace) -> int:
+    """`referee replay`."""
+    from ops.replaying import replayed
+    from ops.settings import load_settings
+
+    text, data, equal = replayed(load_settings(), asked.name)
+    say(asked, text, data)
+    return FINE if equal else DIFFERENT
+
+
+def export_journal(asked: argparse.Namespace) -> int:
+    """`referee export`."""
+    from ledgers.seal import export
+    from ops.reading import journal_named
+    from ops.settings import load_settings
+
+    with journal_named(load_settings(), asked.name) as (journal, _):
+        count = export(journal, asked.output or sys.stdout.buffer)
+    if asked.output:
+        print(f"{count} records written to {asked.output}")
+    return FINE
+
+
+def print_rules(asked: argparse.Namespace) -> int:
+    """`referee rules`."""
+    from ops.lists import rules_list
+
+    say(asked, *rules_list())
+    return FINE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""The names: what tokens call themselves, as far as a window's bundles have shown it.
+
+Anybody may call a token anything: a symbol is never shown without four digits of the token's address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from ledgers.money import TokenRaw, decimal_text
+from ledgers.plain_text import plain_text
+
+SYMBOL_CHARS_MAX = 16
+DECIMALS_MAX = 255
+PLACES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TokenName:
+    """What a token says of itself."""
+
+    symbol: str
+    decimals: int
+
+
+Names = Mapping[str, TokenName]
+"""By lower-case address."""
+
+
+def names_in(bundle: bytes | None) -> dict[str, TokenName]:
+    """Read token names out of a shown bundle; one that does not read names nothing."""
+    try:
+        tokens = orjson.loads(bundle or b"{}")["tokens"]
+        return {token["address"]: TokenName(str(token["untrusted_symbol"]), min(int(token["decimals"]), DECIMALS_MAX)) for token in tokens}
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
+def token_text(token: str, names: Names) -> str:
+    """Name a token: its symbol and the last four digits of its address."""
+    known = names.get(token)
+    symbol = plain_text(known.symbol, SYMBOL_CHARS_MAX) if known else ""
+    return f"{symbol or 'token'}·{token[-4:]}"
+
+
+def amount_text(raw: TokenRaw, token: str, names: Names) -> str:
+    """Write an amount of a token; in base units when its decimals are not known."""
+    known = names.get(token)
+    return f"{raw} units of" if known is None else decimal_text(raw, known.decimals, PLACES)

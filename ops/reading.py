@@ -1,0 +1,37 @@
+"""Reading: which journal a person means when they type a run, a window or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ledgers.errors import RefereeError
+from ledgers.journal import Journal
+from ledgers.store import Store
+from ops.settings import Settings
+
+
+class WrongUse(RefereeError):
+    """What was typed does not fit; the message is one sentence that says what does."""
+
+
+@contextmanager
+def journal_named(settings: Settings, name: str) -> Iterator[tuple[Journal, str | None]]:
+    """Open the journal of a run or window for reading; yields it with the run's id, None when a window was named.
+
+    Raises: WrongUse when there is no such run or window, StoreFault when the store cannot be read."""
+    if not settings.store_path.exists():
+        raise WrongUse(f"no run or window named {name[:80]!r}: nothing has been run in {settings.home} yet")
+    with Store(settings.store_path, exclusive=False) as store:
+        window_ids = store.window_ids()
+        window_id = name.split("-")[0]
+        if window_id not in window_ids:
+            known = f"this home has {window_ids[0]} to {window_ids[-1]}" if window_ids else f"nothing has been run in {settings.home} yet"
+            raise WrongUse(f"no run or window named {name[:80]!r}; {known}, `referee runs` lists them")
+        yield store.journal(window_id), (None if name == window_id else name)
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a person means a file: run and window ids hold neither dots nor slashes."""
+    return "." in name or "/" in name or Path(name).is_file()

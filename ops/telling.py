@@ -1,0 +1,179 @@
+"""The telling: stories of orders and runs laid out for a terminal, in reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ledgers.events import Event
+from ledgers.money import TokenRaw, decimal_text
+from ledgers.postings import ETH
+from ledgers.report import UNMEASURED, eth_text
+from ops.lines import asked_text, fill_text, ledgers_text, line_of, plain, seconds_text
+from ops.names import amount_text, token_text
+from ops.story import OrderStory, RunStory, outcome_word, why
+from referee.onchain.events import (
+    HEADLINE, PERMISSIVE, BoardTaken, BundleShown, DecisionTaken, FillCredited, GateTaken, OrderNotFilled, OrderRefused,
+    RouteReverted, RouteSimulated, RouteUnprovable, Row, TickMissed, TurnPlayed, Woken,
+)  # fmt: skip
+
+LABEL_CHARS = 10
+HASH_SHOWN = 16
+
+
+# --- one order ------------------------------------------------------------------------------------------------------
+
+
+def order_text(story: RunStory, order: OrderStory) -> str:
+    """Tell one order."""
+    assert story.window is not None
+    head = f"{story.run_id} · order {order.number} of {len(story.orders)} · {order.order_id} · {story.window.label}"
+    return "\n".join([head, "═" * len(head), *_laid_out(_chapters(story, order))]) + "\n"
+
+
+def _chapters(story: RunStory, order: OrderStory) -> Iterator[tuple[str, str]]:
+    yield "asked", asked_text(order.asked, story.names)
+    yield "token", order.asked.token
+    for _, event in story.turns.get(order.tick, []):
+        yield from _turn_chapter(story, event)
+    for _, event in order.seen:
+        yield from _order_chapter(story, order, event)
+    yield from (("why", text) for text in why(order))
+
+
+def _turn_chapter(story: RunStory, event: Event) -> Iterator[tuple[str, str]]:
+    assert story.window is not None
+    match event:
+        case Woken():
+            at = seconds_text(event.ts_ms - story.window.open_ts_ms)
+            yield "woken", f"for tick {event.tick}, {at} after the opening, {event.lag_ms} ms late, place {event.order_index + 1} in the rotation"
+        case BundleShown():
+            yield "shown", f"bundle {event.bundle_sha256[:HASH_SHOWN]}… at block {event.pin.block}, own book {event.book_sha256[:HASH_SHOWN]}…"
+        case TurnPlayed():
+            yield "turn", f"{event.outcome} in {event.latency_ms} ms, {event.steps} steps, waited {event.wait_ms} ms"
+        case DecisionTaken():
+            yield "decision", f"{event.decision_sha256[:HASH_SHOWN]}… ({event.schema}, {len(event.orders)} orders)"
+
+
+def _order_chapter(story: RunStory, order: OrderStory, event: Event) -> Iterator[tuple[str, str]]:
+    match event:
+        case BoardTaken():
+            yield "board", _board_text(event)
+            yield from (("", text) for text in _rows_text(story, event, _filled_routes(order)))
+        case GateTaken():
+            yield "gate", _gate_text(story, event)
+        case RouteSimulated():
+            yield "simulated", f"{ledgers_text(event.ledgers)}{plain(event.route)}; evidence {event.evidence_sha256[:HASH_SHOWN]}…"
+        case RouteReverted():
+            yield "reverted", f"{ledgers_text(event.ledgers)}{plain(event.route)}: {plain(event.reason)}; evidence {event.evidence_sha256[:HASH_SHOWN]}…"
+        case RouteUnprovable():
+            yield "unproven", f"{ledgers_text(event.ledgers)}{plain(event.route)}: {plain(event.reason)}"
+        case FillCredited():
+            yield "filled", f"{ledgers_text(event.ledgers)}{fill_text(event, story.names)}"
+            yield "entry", f"on {' and '.join(event.entry.ledgers)}"
+            yield from (("", f"{posting.account:7} {_posting_text(story, posting.asset, posting.amount)}") for posting in event.entry.postings)
+        case OrderRefused() | OrderNotFilled():
+            line = line_of(event, story.names)
+            yield ("refused" if isinstance(event, OrderRefused) else "not filled"), line.text if line else ""
+
+
+def _board_text(board: BoardTaken) -> str:
+    pin = board.pin
+    reserve = f", exit reserve {eth_text(board.exit_reserve_wei)} ETH" if board.side == "buy" else ""
+    return (
+        f"{ledgers_text(board.ledgers)}{len(board.rows)} rows at block {pin.block} ({pin.block_hash[:HASH_SHOWN]}…) by {plain(pin.lane)}, "
+        f"age {board.age_ms:,} ms, gas price {decimal_text(board.gas_price_wei, 9)} gwei{reserve}"
+    )
+
+
+def _filled_routes(order: OrderStory) -> set[str]:
+    return {event.route for _, event in order.seen if isinstance(event, FillCredited)}
+
+
+def _rows_text(story: RunStory, board: BoardTaken, filled: set[str]) -> Iterator[str]:
+    cells = [_row_cells(story, board, row, row.route in filled) for row in board.rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _row_cells(story: RunStory, board: BoardTaken, row: Row, filled: bool) -> tuple[str, ...]:
+    return (
+        "→" if filled else " ",
+        plain(row.source),
+        plain(row.route),
+        row.status,
+        f"arrives {_amount(story, board, row.arrival_raw)}",
+        f"quoted {_amount(story, board, row.quoted_raw)}",
+        f"gas {eth_text(row.gas_wei, 8)} ETH",
+        " ".join((plain(row.reason), *map(plain, row.flags))).strip(),
+    )
+
+
+def _amount(story: RunStory, board: BoardTaken, raw: TokenRaw | None) -> str:
+    if raw is None:
+        return UNMEASURED
+    return f"{decimal_text(raw, 18, 8)} ETH" if board.side == "sell" else f"{amount_text(raw, board.token, story.names)} {token_text(board.token, story.names)}"
+
+
+def _gate_text(story: RunStory, gate: GateTaken) -> str:
+    arrived = f"buys {amount_text(gate.buy_arrival_raw, _token_of(story, gate.order_id), story.names)}"
+    sales = f"sells it for {eth_text(gate.own_wei, 8)} ETH; with the balance set by override {eth_text(gate.ghost_wei, 8)} ETH"
+    loss = "" if gate.loss_bps < 0 else f"; round trip loses {gate.loss_bps:,} bps before gas"
+    exit_ = "" if gate.exit_provable else f"; exit not provable ({plain(gate.exit_cause)})"
+    return f"{ledgers_text(gate.ledgers)}{gate.verdict}{f' ({plain(gate.cause)})' if gate.cause else ''}: {arrived}, {sales}{loss}{exit_}"
+
+
+def _token_of(story: RunStory, order_id: str) -> str:
+    return next((order.asked.token for order in story.orders if order.order_id == order_id), "")
+
+
+def _posting_text(story: RunStory, asset: str, amount: TokenRaw) -> str:
+    sign = "+" if int(amount) > 0 else ""
+    if asset == ETH:
+        return f"{sign}{decimal_text(amount, 18)} ETH"
+    return f"{sign}{amount_text(amount, asset, story.names)} {token_text(asset, story.names)}"
+
+
+# --- one run --------------------------------------------------------------------------------------------------------
+
+
+def run_text(story: RunStory) -> str:
+    """Tell one run: its orders by number, and how it ended."""
+    assert story.window is not None and story.opened is not None
+    opened = story.opened
+    head = f"{story.run_id} · {story.window.label}"
+    chapters = [
+        ("stack", f"{opened.stack}, copy {opened.copy}, {opened.stack_sha256[:HASH_SHOWN]}…"),
+        ("wallet", f"{opened.wallet} (nobody holds a key to it)"),
+        ("stake", f"{eth_text(story.window.stake_wei)} ETH"),
+        ("turns", _turns_text(story)),
+        *(("orders" if order.number == 1 else "", text) for order, text in zip(story.orders, _orders_text(story), strict=True)),
+        *(("ended", line.text) for _, event in story.ends if (line := line_of(event, story.names))),
+    ]
+    hint = [f"\none order's story: referee show {story.run_id} --order N"] if story.orders else []
+    return "\n".join([head, "═" * len(head), *_laid_out(chapters), *hint]) + "\n"
+
+
+def _turns_text(story: RunStory) -> str:
+    events = [event for turn in story.turns.values() for _, event in turn]
+    woken, answered = sum(isinstance(event, Woken) for event in events), sum(isinstance(event, TurnPlayed) and event.outcome == "ANSWERED" for event in events)
+    missed = sum(isinstance(event, TickMissed) for event in events)
+    return f"{woken} woken, {answered} answered, {missed} ticks missed"
+
+
+def _orders_text(story: RunStory) -> Iterator[str]:
+    cells = []
+    for order in story.orders:
+        headline, permissive = (outcome_word(order.outcome(ledger)) for ledger in (HEADLINE, PERMISSIVE))
+        outcome = headline if headline == permissive else f"headline {headline}; permissive {permissive}"
+        cells.append((str(order.number), f"tick {order.tick}", asked_text(order.asked, story.names), outcome))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _laid_out(chapters: Iterable[tuple[str, str]]) -> Iterator[str]:
+    last = ""
+    for label, text in chapters:
+        yield f"{'' if label == last else label:{LABEL_CHARS}}  {text}"
+        last = label or last
