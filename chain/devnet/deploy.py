@@ -7,7 +7,6 @@ Source: design §7.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from chain.devnet.assets import ASSETS, ETH_USD, ETHER_POOLS, NATIVE_POOLS, USD, Asset
@@ -15,87 +14,17 @@ from chain.devnet.calls import Tx, arguments, created_address, encode
 from chain.devnet.compile import Artifact, artifacts
 from chain.devnet.core import DEPLOY_GAS, deploy_core
 from chain.devnet.miner import Miner
+from chain.devnet.outfit import outfit
 from chain.devnet.packages import code_hash
+from chain.devnet.places import ETH, HONEST, USDG, Cast, Deployment, Market, Token
 from chain.devnet.venues import NATIVE, Place, Venues
 from chain.devnet.zoo import ZOO, ZooCall, ZooToken, resolved
 
-ETH = 10**18
+LAUNCHED = "PlainOz"
+"""What new launches are made of."""
 MILLI = 10**15
-USDG = 10**6
-HONEST = "honest"
 WRAPPED_WEI = 5_000_000 * ETH
 DOLLARS_RAW = 10_000_000_000 * USDG
-
-
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """Who acts on the local chain; the node's own unlocked accounts, by role."""
-
-    deployer: str
-    issuer: str
-    zookeeper: str
-    launcher: str
-    arbitrageur: str
-    noise: tuple[str, ...]
-    momentum: tuple[str, ...]
-    providers: tuple[str, ...]
-    visitor: str
-    """Never used by the market: for whoever uses the chain from outside."""
-
-    @classmethod
-    def of(cls, accounts: Sequence[str]) -> Cast:
-        names = [account.lower() for account in accounts]
-        return cls(*names[:5], tuple(names[5:8]), tuple(names[8:10]), tuple(names[10:12]), names[19])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """A token that was deployed."""
-
-    symbol: str
-    kind: str
-    """`honest`, or the kind of the zoo."""
-    address: str
-    decimals: int
-    price: int
-    """Dollars × 10¹⁸ per whole token at block 0."""
-    artifact: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Market:
-    """A pool of the deployment with the token that it prices."""
-
-    token: Token | None
-    """None: the pool prices ETH in dollars."""
-    hub: str
-    """weth, usdg or native."""
-    place: Place
-    depth_wei: int
-    """Worth of the hub's side at the opening."""
-    raw: tuple[int, int]
-    """Base units of token0 and token1 at the opening."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
-    """Everything that stands before the market moves."""
-
-    at: dict[str, str]
-    """Core contracts by name, lower case."""
-    cast: Cast
-    venues: Venues
-    tokens: tuple[Token, ...]
-    markets: tuple[Market, ...]
-    height: int
-    """The last block of the deployment."""
-
-    def token(self, symbol: str) -> Token:
-        """An honest token by symbol, or one of the zoo by kind."""
-        for token in self.tokens:
-            if symbol in (token.symbol if token.kind == HONEST else token.kind,):
-                return token
-        raise KeyError(symbol)
 
 
 def deploy(miner: Miner, toolchain: Path) -> Deployment:
@@ -109,7 +38,9 @@ def deploy(miner: Miner, toolchain: Path) -> Deployment:
     markets = [*ether_markets(venues), *(market for asset, token in zip(ASSETS, tokens, strict=True) for market in token_markets(venues, asset, token))]
     miner.mine_all(openings(venues, cast.issuer, markets))
     zoo_tokens, zoo_markets = deploy_zoo(miner, compiled, venues, cast.zookeeper)
-    return Deployment(at=at, cast=cast, venues=venues, tokens=(*tokens, *zoo_tokens), markets=(*markets, *zoo_markets), height=miner.height)
+    built = Deployment(at=at, cast=cast, venues=venues, tokens=(*tokens, *zoo_tokens), markets=(*markets, *zoo_markets), plain=compiled[LAUNCHED], height=miner.height + 1)
+    outfit(miner, built)
+    return built
 
 
 def fund_owners(miner: Miner, at: dict[str, str], cast: Cast) -> None:

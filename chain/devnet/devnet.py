@@ -11,10 +11,14 @@ import hashlib
 from pathlib import Path
 
 from chain.devnet.calls import Tx
-from chain.devnet.deploy import Deployment, deploy
+from chain.devnet.deploy import deploy
+from chain.devnet.driver import Driver
 from chain.devnet.miner import Miner
 from chain.devnet.node import BASE_FEE_WEI, CHAIN_ID, Node, start
+from chain.devnet.places import Deployment
+from chain.devnet.prices import Tape
 from chain.devnet.toolchain import require
+from chain.devnet.traders import Scene
 
 BLOCK_TIME_MS = 1_000
 SEED_FEE_SPAN = 2**32
@@ -23,15 +27,14 @@ SEED_FEE_SPAN = 2**32
 class Devnet:
     """A living local chain. Close it, or use it as a context manager."""
 
-    def __init__(self, node: Node, miner: Miner, deployment: Deployment, seed: int) -> None:
+    def __init__(self, node: Node, miner: Miner, driver: Driver) -> None:
         self.node = node
         self.miner = miner
-        self.deployment = deployment
-        self.seed = seed
-        self._snapshots: dict[str, tuple[int, dict[str, int]]] = {}
+        self.driver = driver
+        self._snapshots: dict[str, tuple[int, dict[str, int], Scene]] = {}
 
     @classmethod
-    def build(cls, seed: int = 7, height: int = 0, *, block_time_ms: int = BLOCK_TIME_MS, port: int = 0, pid_file: Path | None = None) -> Devnet:
+    def build(cls, seed: int = 7, height: int = 0, *, block_time_ms: int = BLOCK_TIME_MS, tape: Tape | None = None, port: int = 0, pid_file: Path | None = None) -> Devnet:
         """Start a node, deploy everything, and play the market up to block `height`.
 
         Raises: ChainFault when the toolchain is missing or the node does not come up."""
@@ -39,7 +42,7 @@ class Devnet:
         node = start(toolchain, genesis_fee_wei=genesis_fee_wei(seed, block_time_ms), pid_file=pid_file, port=port)
         try:
             miner = Miner(node, block_time_ms)
-            chain = cls(node, miner, deploy(miner, toolchain), seed)
+            chain = cls(node, miner, Driver(miner, deploy(miner, toolchain), seed, tape))
             chain.step(max(0, height - chain.height))
         except BaseException:
             node.stop()
@@ -49,6 +52,14 @@ class Devnet:
     @property
     def url(self) -> str:
         return self.node.url
+
+    @property
+    def deployment(self) -> Deployment:
+        return self.driver.deployment
+
+    @property
+    def seed(self) -> int:
+        return self.driver.seed
 
     @property
     def chain_id(self) -> int:
@@ -67,7 +78,7 @@ class Devnet:
     def step(self, blocks: int = 1) -> None:
         """Let the market play `blocks` blocks."""
         for _ in range(blocks):
-            self.miner.mine()
+            self.driver.step()
 
     def mine(self, blocks: int = 1) -> None:
         """Seal empty blocks: time passes, nobody trades."""
@@ -91,13 +102,13 @@ class Devnet:
     def snapshot(self) -> str:
         """Remember this moment of the chain."""
         mark = self.node.call("evm_snapshot", [])
-        self._snapshots[mark] = (self.miner.height, dict(self.miner.nonces))
+        self._snapshots[mark] = (self.miner.height, dict(self.miner.nonces), self.driver.remember())
         return mark
 
     def revert(self, mark: str) -> None:
         """Go back to a moment; it can be used once."""
         self.node.call("evm_revert", [mark])
-        self.miner.height, self.miner.nonces = self._snapshots.pop(mark)
+        self.miner.height, self.miner.nonces, self.driver.scene = self._snapshots.pop(mark)
 
     def block_hash(self, block: int) -> str:
         return self.node.call("eth_getBlockByNumber", [hex(block), False])["hash"]
