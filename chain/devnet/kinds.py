@@ -158,6 +158,7 @@ def _refusing() -> Iterator[Kind]:
     for suffix, pools in (("", (V2,)), ("_v3", (V3,)), ("_v4", (V4,)), ("_usdg", (V2_USDG,))):
         yield coin(f"honeypot{suffix}", "Honeypot", "sells revert", pools=pools, buy=FLAGGED, sell=REVERTS)
     yield coin("sim_aware", "SimAware", "sells only where gas is free: in a plain simulation", pools=(V2, V3), buy=FLAGGED, sell=REVERTS)
+    yield coin("gas_aware", "GasAware", "sells only with more gas left than anybody would send", buy=FLAGGED, sell=REVERTS)
     yield coin("parent_aware", "ParentAware", "sells only where the parent block has no hash", buy=FLAGGED, sell=REVERTS)
     yield coin("blacklist", "Blacklist", "its owner can list accounts, and listed none", False)
     yield coin("blacklist_on_buy", "Blacklist", "lists every buyer at the buy", True, buy=FLAGGED, sell=HOLDER_STATE)
@@ -166,6 +167,7 @@ def _refusing() -> Iterator[Kind]:
                buy=REVERTS, sell=REVERTS, buyable=False)  # fmt: skip
     yield coin("started", "Unstarted", "trading was started", after=(ZooCall("start()"),))
     yield coin("unstarted", "Unstarted", "trading was not started", buy=REVERTS, sell=REVERTS, buyable=False)
+    yield coin("approve_reverts", "NoApprovals", "only its owner can approve, so nobody else can sell", buy=FLAGGED, sell=REVERTS)
     yield coin("eoa_only", "EoaOnly", "moves for the sender of the transaction only, and to no contract but pools", pools=(V2, V3))
 
 
@@ -219,12 +221,13 @@ def _rebases() -> Iterator[Kind]:
     grown = (ZooCall("rebase(uint256)", (Tokens(SUPPLY * 107 // 100),)),)
     yield sheet("shares", "Shares", "holders own shares of a total, rebased by 7 %", before=grown)
     yield sheet("gons", "Gons", "holders own fragments of a fixed number, rebased by 7 %", before=grown)
+    yield sheet("interest", "Interest", "balances grow by the second, 1 % in a year")
     yield sheet("reflection", "Reflection", "2 % of each transfer goes to all holders")
 
 
 def _costly() -> Iterator[Kind]:
-    yield coin("gas_guzzler", "Guzzler", "about 1 M gas for a transfer", 4_300, pools=(V2, V3))
-    yield coin("gas_guzzler_heavy", "Guzzler", "about 8 M gas for a transfer: over the limit of a swap", 35_000,
+    yield coin("gas_guzzler", "Guzzler", "about 1 M gas for a transfer", 3_600, pools=(V2, V3))
+    yield coin("gas_guzzler_heavy", "Guzzler", "about 8 M gas for a transfer: over the limit of a swap", 28_000,
                buy=REVERTS, sell=REVERTS, buyable=False)  # fmt: skip
     yield coin("reentrant", "Reentrant", "asks the pool for a swap during a transfer, in vain", True)
     yield coin("reentrant_sync", "Reentrant", "makes the pair book a seller's tokens before they count", False, buy=FLAGGED, sell=REVERTS)

@@ -28,6 +28,28 @@ contract Shares is Sheet {
     }
 }
 
+/// Holders own principal that grows by the second.
+contract Interest is Sheet {
+    uint256 private constant ONE = 1e18;
+    uint256 private constant RATE = ONE / 100 / 365 days;
+    uint256 private immutable since = block.timestamp;
+    mapping(address => uint256) public principalOf;
+
+    constructor(string memory n, string memory s, uint8 d, uint256 supply) Sheet(n, s, d, supply) {}
+
+    function _index() private view returns (uint256) { return ONE + RATE * (block.timestamp - since); }
+    function _read(address account) internal view override returns (uint256) { return principalOf[account] * _index() / ONE; }
+    function _write(address account, uint256 amount) internal override { principalOf[account] = amount; }
+
+    function _move(address from, address to, uint256 amount) internal override {
+        uint256 principal = amount * ONE / _index();
+        require(principalOf[from] >= principal, "insufficient balance");
+        principalOf[from] -= principal;
+        principalOf[to] += principal;
+        emit Transfer(from, to, amount);
+    }
+}
+
 /// Holders own fragments of a fixed giant number, of which a token is so many.
 contract Gons is Sheet {
     uint256 private gonsPerToken;

@@ -33,6 +33,28 @@ contract ParentAware is Coin {
     }
 }
 
+/// Sells only with more gas left than a transaction would carry, as in a simulation without a gas limit.
+contract GasAware is Coin {
+    constructor(string memory n, string memory s, uint8 d, uint256 supply) Coin(n, s, d, supply) {}
+
+    function _trade(address from, address to, uint256 value) internal override {
+        require(!isPool[to] || gasleft() > 20_000_000, "sells are closed");
+        _move(from, to, value);
+    }
+}
+
+/// Nobody but the owner can approve anybody.
+contract NoApprovals is Coin {
+    constructor(string memory n, string memory s, uint8 d, uint256 supply) Coin(n, s, d, supply) {}
+
+    function _approve(address holder, address spender, uint256 value, bool emits) internal override {
+        require(holder == owner, "approvals are closed");
+        super._approve(holder, spender, value, emits);
+    }
+
+    function _trade(address from, address to, uint256 value) internal override { _move(from, to, value); }
+}
+
 /// The owner lists accounts that cannot move; with `eager` every buyer is listed at once.
 contract Blacklist is Coin {
     bool public immutable eager;
