@@ -41,8 +41,9 @@ def kind_of(event: Event) -> str:
 
 def encode(event: Event) -> bytes:
     """Encode an event's fields as canonical JSON. Raises: TypeError, ValueError when a field holds what its type forbids."""
+    fields_said = _writer(type(event))(event)
     try:
-        return orjson.dumps(_writer(type(event))(event), option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(fields_said, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError as error:
         raise ValueError(f"{kind_of(event)} has text that is not valid Unicode: {error}") from error
 
@@ -73,8 +74,7 @@ def _writer(annotation: Any) -> Callable[[Any], Any]:
         item = _writer(_item(annotation))
         return lambda value: [item(part) for part in _expect(value, tuple)]
     if is_dataclass(annotation):
-        parts = [(name, _writer(hint)) for name, hint in _hints(annotation).items()]
-        return lambda value: {name: write(getattr(value, name)) for name, write in parts}
+        return _dataclass_writer(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Money):
         return lambda value: int.__repr__(_expect(value, annotation))
     if annotation is int:
@@ -82,6 +82,16 @@ def _writer(annotation: Any) -> Callable[[Any], Any]:
     if annotation in (str, bool):
         return lambda value: _expect(value, annotation)
     raise TypeError(f"events have no field of type {annotation!r}")
+
+
+def _dataclass_writer(annotation: Any) -> Callable[[Any], Any]:
+    parts = [(name, _writer(hint)) for name, hint in _hints(annotation).items()]
+
+    def write(value: Any) -> dict[str, Any]:
+        _expect(value, annotation)
+        return {name: write_part(getattr(value, name)) for name, write_part in parts}
+
+    return write
 
 
 @cache

@@ -1,0 +1,129 @@
+"""The report: nothing travels without its basis, nothing unmeasured reads as zero, nothing hostile gets through."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledgers.money import TokenRaw, Wei
+from ledgers.report import ANECDOTE, Basis, Column, EquityLine, Figure, Report, Table, eth_text, percent_text
+
+BASIS = Basis(label="devnet", n=2, of="runs of one window", claim=ANECDOTE)
+OPEN_TS_MS = 1_790_000_000_000
+STAKE = Wei(36 * 10**15)
+
+
+def table(*rows: tuple) -> Table:
+    """A table of two columns."""
+    return Table(name="runs", title="Runs", basis=BASIS, columns=(Column("run_id", "run"), Column("value_wei", "value, wei")), rows=rows)
+
+
+def figure(*runs: str) -> Figure:
+    """Curves of some runs, one mark missing."""
+    marks = [STAKE, STAKE + Wei(10**14), None, STAKE - Wei(10**14)]
+    points = tuple((OPEN_TS_MS + 1_000 * at, mark) for at, mark in enumerate(marks))
+    lines = tuple(EquityLine(run=run, dashed=dashed, points=points) for run in runs for dashed in (False, True))
+    return Figure(title="Window w1", basis=BASIS, open_ts_ms=OPEN_TS_MS, stake_wei=STAKE, lines=lines)
+
+
+def read_csv(text: str) -> list[list[str]]:
+    """Read it as a spreadsheet would."""
+    return list(csv.reader(io.StringIO(text)))
+
+
+def test_text_aligns_numbers_right_and_words_left():
+    assert table(("hold", Wei(5)), ("random-walker", Wei(-1_000))).text().splitlines()[3:] == [
+        "run            value, wei", "─────────────  ──────────", "hold                    5", "random-walker       -1000",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [lambda t: t.text(), lambda t: t.csv(), lambda t: json.dumps(t.data())])
+def test_every_form_carries_label_n_and_claim(form):
+    assert all(said in form(table(("hold", Wei(5)))) for said in ("devnet", "2", "runs of one window", "anecdote"))
+
+
+def test_every_csv_row_carries_its_basis():
+    rows = read_csv(table(("hold", Wei(5)), ("random", Wei(6))).csv())
+    assert rows[0] == ["run_id", "value_wei", "label", "basis_n", "basis_of", "claim"]
+    assert [row[2:] for row in rows[1:]] == [["devnet", "2", "runs of one window", "anecdote"]] * 2
+
+
+def test_unmeasured_is_never_zero():
+    unmeasured = table(("hold", None))
+    assert unmeasured.text().splitlines()[-1].split() == ["hold", "–"]
+    assert unmeasured.data()["rows"] == [{"run_id": "hold", "value_wei": None}]
+    assert read_csv(unmeasured.csv())[1][1] == ""
+
+
+def test_money_and_large_integers_are_decimal_strings_in_json():
+    rows = table(("a", Wei(10**18)), ("b", 2**60), ("c", 7), ("d", TokenRaw(-1))).data()["rows"]
+    assert [row["value_wei"] for row in rows] == [str(10**18), str(2**60), 7, "-1"]
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "＝1", "|x", "%0A", "-", "+"])
+def test_a_spreadsheet_takes_no_cell_for_a_formula(cell):
+    assert read_csv(table((cell, Wei(1))).csv())[1][0].startswith("'")
+
+
+@pytest.mark.parametrize("cell", ["-5", "+1.25 %", "-0.036", "12", "0.0000 %"])
+def test_numbers_stay_numbers_in_csv(cell):
+    assert read_csv(table((cell, Wei(1))).csv())[1][0] == cell
+
+
+@given(st.text(max_size=600))
+def test_no_cell_breaks_the_layout(text):
+    shown = table((text, Wei(1)))
+    assert len(shown.text().splitlines()) == 6 and len(read_csv(shown.csv())) == 2
+    assert all(character.isprintable() for character in shown.text().replace("\n", ""))
+
+
+def test_rows_that_do_not_fit_their_columns_are_a_bug():
+    with pytest.raises(ValueError):
+        table(("hold",)).text()
+
+
+def test_a_table_without_rows_says_none():
+    assert table().text().splitlines()[3] == "(none)"
+
+
+@pytest.mark.parametrize(("ppm", "said"), [(0, "0.0000 %"), (12_345, "+1.2345 %"), (-1, "-0.0001 %"), (None, None)])
+def test_percentages_show_every_digit(ppm, said):
+    assert percent_text(ppm) == said
+
+
+@pytest.mark.parametrize(("wei", "said"), [(Wei(36 * 10**15), "0.036000"), (Wei(-1), "-0.000000"), (None, None)])
+def test_ether_is_cut_never_rounded_up(wei, said):
+    assert eth_text(wei) == said
+
+
+def test_a_figure_is_a_png_and_the_same_figure_the_same_bytes():
+    drawn = figure("hold-1", "random-1").png()
+    assert drawn.startswith(b"\x89PNG") and drawn == figure("hold-1", "random-1").png()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("runs", [(), ("$x_{1}$", "_hidden", "a$b", "\\frac"), tuple(f"run-{at}" for at in range(40))])
+def test_a_figure_draws_whatever_the_runs_are_called(runs):
+    assert figure(*runs).png().startswith(b"\x89PNG")
+
+
+def test_a_figure_draws_runs_that_were_never_measured():
+    line = EquityLine(run="down", dashed=False, points=((OPEN_TS_MS, None),))
+    assert replace(figure("hold-1"), lines=(*figure("hold-1").lines, line)).runs() == ["hold-1", "down"]
+
+
+def test_a_report_is_saved_whole_in_all_forms(tmp_path):
+    report = Report(title="Window w1", basis=BASIS, facts=(("stake, ETH", eth_text(STAKE)),), tables=(table(("hold", Wei(5))),), figure=figure("hold-1"))
+    saved = report.save(tmp_path / "report")
+    assert [path.name for path in saved] == ["report.txt", "report.json", "runs.csv", "equity.png"]
+    assert json.loads(saved[1].read_text())["tables"]["runs"]["rows"] == [{"run_id": "hold", "value_wei": "5"}]
+    assert sorted(tmp_path.joinpath("report").iterdir()) == sorted(saved)
+
+
+def test_a_report_opens_with_its_basis():
+    report = Report(title="Window w1", basis=BASIS, facts=(("stake, ETH", eth_text(STAKE)),), tables=())
+    assert report.text().splitlines()[:5] == ["Window w1", "═════════", "devnet · n = 2 runs of one window · anecdote", "", "stake, ETH  0.036000"]
