@@ -75,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def _add_playing(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_playing(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = commands.add_parser("run", help="play a window and write its report", allow_abbrev=False)
     run.add_argument("window", nargs="?", type=Path, metavar="WINDOW.toml")
     run.add_argument("--resume", action="store_true", help="go on with the window that was paused or killed")
@@ -90,7 +90,7 @@ def _add_playing(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     _add_json(devnet, devnet_alone)
 
 
-def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     _add_json(commands.add_parser("runs", help="list windows and runs", allow_abbrev=False), list_runs)
     show = commands.add_parser("show", help="tell a run, or the whole story of one of its orders", allow_abbrev=False)
     show.add_argument("run", metavar="RUN")
@@ -198,10 +198,12 @@ def show_run(asked: argparse.Namespace) -> int:
 def verify_chain(asked: argparse.Namespace) -> int:
     """`referee verify`."""
     from ledgers.seal import Standing, verify_export, verify_journal
-    from ops.reading import is_file_name, journal_named
+    from ops.reading import WrongUse, is_file_name, journal_named
     from ops.settings import load_settings
 
     if is_file_name(asked.name):
+        if not Path(asked.name).is_file():
+            raise WrongUse(f"there is no file {asked.name[:200]!r} to verify")
         verdict = verify_export(Path(asked.name))
     else:
         with journal_named(load_settings(), asked.name) as (journal, _):
