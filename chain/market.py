@@ -12,6 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 from chain.factories import ask_factories
@@ -80,6 +81,9 @@ class _Reading:
     reorg: Reorg | None = None
     states: dict[str, PoolState] = field(default_factory=dict)
     read: list[str] = field(default_factory=list)
+    """Pools whose state was asked."""
+    waiting: set[str] = field(default_factory=set)
+    """Tokens whose facts were still unknown."""
     facts: dict[str, TokenFacts] = field(default_factory=dict)
 
 
@@ -93,7 +97,9 @@ class MarketIndex:
         self._seen: deque[Header] = deque(maxlen=SEEN_BLOCKS_MAX)
         self._tapes: dict[str, PoolTape] = {}
         self._facts: dict[str, TokenFacts] = {}
-        self._unread: deque[str] = deque()
+        self._waiting: set[str] = set()
+        """Tokens whose facts are still to be asked."""
+        self._unread: dict[str, None] = {}
         """Pool keys, the one read longest ago first."""
         self._lock = asyncio.Lock()
 
@@ -202,30 +208,34 @@ class MarketIndex:
         return min(span_ms // self._network.block_time_ms + 1, 20_000)
 
     async def _read_states(self, reading: _Reading) -> None:
-        block = reading.header.block
-        forgotten = set(reading.forgotten)
-        pools = {key: pool for key, pool in self.graph.pools.items() if key not in forgotten}
-        pools |= {pool.key: pool for pool in reading.created}
-        asked = self._due(pools, reading)
-        new = self._unknown_tokens(pools)
-        states, facts = await asyncio.gather(
-            read_states(self._rpc, self._network, [pools[key] for key in asked], block),
-            read_facts(self._rpc, new, block),
+        pools, block = self._pools_after(reading), reading.header.block
+        reading.read = self._due(pools, reading)
+        reading.waiting = self._waiting | self._strangers(reading.created)
+        reading.states, reading.facts = await asyncio.gather(
+            read_states(self._rpc, self._network, [pools[key] for key in reading.read], block),
+            read_facts(self._rpc, sorted(reading.waiting)[:FACTS_AT_ONCE], block),
         )
-        reading.read, reading.states, reading.facts = asked, states, facts
+
+    def _pools_after(self, reading: _Reading) -> dict[str, Pool]:
+        if not reading.created and not reading.forgotten:
+            return self.graph.pools
+        forgotten = set(reading.forgotten)
+        kept = {key: pool for key, pool in self.graph.pools.items() if key not in forgotten}
+        return kept | {pool.key: pool for pool in reading.created}
 
     def _due(self, pools: dict[str, Pool], reading: _Reading) -> list[str]:
         if reading.afresh:
             return list(pools)
         touched = {found.pool.key for log in reading.logs if (found := happening(pools, self._network.v4_pool_manager, log))}
         due = touched | {pool.key for pool in reading.created}
-        quiet = [key for key in self._unread if key in pools and key not in due]
-        return [*due, *quiet[:REREAD_POOLS]]
+        quiet = (key for key in self._unread if key not in due)
+        return [*sorted(due), *islice(quiet, REREAD_POOLS)]
 
-    def _unknown_tokens(self, pools: dict[str, Pool]) -> list[str]:
+    def _strangers(self, created: Iterable[Pool]) -> set[str]:
+        """Tokens of new pools whose facts were never asked."""
         hubs = set(self.graph.hubs)
-        joined = {pool.other(hub) for pool in pools.values() if reachable(pool, self._network) for hub in hubs & {pool.token0, pool.token1}}
-        return sorted(joined - hubs - self._facts.keys())[:FACTS_AT_ONCE]
+        joined = {pool.other(hub) for pool in created if reachable(pool, self._network) for hub in hubs & {pool.token0, pool.token1}}
+        return joined - hubs - self._facts.keys()
 
     # --- applying: no await from here on ---
 
@@ -233,6 +243,7 @@ class MarketIndex:
         before = self._seen[-1] if self._seen else None
         for key in reading.forgotten:
             self.graph.remove(key)
+            self._unread.pop(key, None)
         if reading.reorg is not None:
             self._seen = deque((old for old in self._seen if old.block < min(reading.reorg.block, reading.header.block)), maxlen=SEEN_BLOCKS_MAX)
         if reading.afresh:
@@ -243,6 +254,7 @@ class MarketIndex:
         swaps = self._write_tapes(reading, before)
         self._take_states(reading)
         self._facts |= reading.facts
+        self._waiting = reading.waiting - reading.facts.keys()
         self._seen.append(reading.header)
         return Advanced(reading.header, len(reading.created), swaps, reading.reorg)
 
@@ -272,8 +284,9 @@ class MarketIndex:
             ratio = state.ratio(pool, pool.token0)
             if ratio is not None and _quote_side(pool, self.graph) is not None:
                 self._tape(key).price(reading.header.ts_s, ratio)
-        read = set(reading.read)
-        self._unread = deque([*(key for key in self._unread if key not in read and key in self.graph.pools), *reading.read])
+        for key in reading.read:
+            self._unread.pop(key, None)
+            self._unread[key] = None
 
     def _tape(self, key: str) -> PoolTape:
         return self._tapes.setdefault(key, PoolTape(self._step_s))

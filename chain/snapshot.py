@@ -118,17 +118,18 @@ class MarketView:
         ratio = state.ratio(pool, token) if state else None
         if state is None or ratio is None:
             return None
-        price_wei, liquidity_wei = self._wei(hub, mul_div_floor(scale, *ratio)), self._wei(hub, state.depth_raw(pool, hub))
-        if not price_wei or not liquidity_wei:
+        rate = self._rate(hub)
+        price_wei, liquidity_wei = _price_wei(scale, ratio, rate), mul_div_floor(state.depth_raw(pool, hub), *rate)
+        if not int(price_wei) or not liquidity_wei:
             return None
         quote = "USDG" if hub == self._network.usdg else self._network.native_symbol
-        return PoolMarket(key=pool.key, venue=pool.venue, fee_ppm=pool.fee_ppm, quote=quote, price_wei=Wei(price_wei), liquidity_wei=Wei(liquidity_wei))
+        return PoolMarket(key=pool.key, venue=pool.venue, fee_ppm=pool.fee_ppm, quote=quote, price_wei=price_wei, liquidity_wei=Wei(liquidity_wei))
 
-    def _wei(self, hub: str, amount_raw: int) -> int:
-        """Value of an amount of a hub token; 0 when there is no price for it."""
+    def _rate(self, hub: str) -> Ratio:
+        """Wei for one base unit of a hub token; 0 when there is no price for it."""
         if hub != self._network.usdg:
-            return amount_raw
-        return mul_div_floor(amount_raw, *self._dollar[1]) if self._dollar else 0
+            return (1, 1)
+        return self._dollar[1] if self._dollar else (0, 1)
 
     @cached_property
     def _dollar(self) -> tuple[Pool, Ratio] | None:
@@ -147,15 +148,15 @@ class MarketView:
         for pool in pools:
             if pool.key in self._tapes:
                 amount, swaps = self._tapes[pool.key].volume(self._header.ts_s)
-                total, count = total + self._wei(pool.other(token), amount), count + swaps
+                total, count = total + mul_div_floor(amount, *self._rate(pool.other(token))), count + swaps
         return Wei(total), count
 
     def _history(self, pool: Pool, token: str, scale: int) -> tuple[PricePoint, ...]:
         prices = self._prices(pool, token)
         if pool.other(token) != self._network.usdg:
-            return tuple(_point(ts_s, scale, ratio) for ts_s, ratio in prices.items())
+            return tuple(PricePoint(ts_s=ts_s, price_wei=_price_wei(scale, ratio, (1, 1))) for ts_s, ratio in prices.items())
         rates = self._prices(self._dollar[0], self._network.usdg) if self._dollar else {}
-        return tuple(_point(ts_s, scale, ratio, rates[ts_s]) for ts_s, ratio in prices.items() if ts_s in rates)
+        return tuple(PricePoint(ts_s=ts_s, price_wei=_price_wei(scale, ratio, rates[ts_s])) for ts_s, ratio in prices.items() if ts_s in rates)
 
     def _prices(self, pool: Pool, token: str) -> dict[int, Ratio]:
         """Prices of a token of a pool over time, in base units of the other."""
@@ -170,5 +171,5 @@ def reachable(pool: Pool, network: Network) -> bool:
     return not pool.hooked and (pool.venue != "v4" or v4_reached)
 
 
-def _point(ts_s: int, scale: int, ratio: Ratio, rate: Ratio = (1, 1)) -> PricePoint:
-    return PricePoint(ts_s=ts_s, price_wei=Wei(mul_div_floor(scale, ratio[0] * rate[0], ratio[1] * rate[1])))
+def _price_wei(scale: int, ratio: Ratio, rate: Ratio) -> Wei:
+    return Wei(mul_div_floor(scale, ratio[0] * rate[0], ratio[1] * rate[1]))
