@@ -12,7 +12,7 @@ from pathlib import Path
 from chain.devnet.assets import ASSETS, ETH_USD, ETHER_POOLS, NATIVE_POOLS, USD, Asset
 from chain.devnet.calls import Tx, arguments, created_address, encode
 from chain.devnet.compile import Artifact, artifacts
-from chain.devnet.core import DEPLOY_GAS, deploy_core
+from chain.devnet.foundation import DEPLOY_GAS, deploy_foundation
 from chain.devnet.miner import Miner
 from chain.devnet.outfit import outfit
 from chain.devnet.packages import code_hash
@@ -31,7 +31,7 @@ def deploy(miner: Miner, toolchain: Path) -> Deployment:
     """Build everything on an empty chain. Raises: ChainFault naming the transaction that failed."""
     compiled = artifacts(toolchain)
     cast = Cast.of(miner.node.call("eth_accounts", []))
-    at = deploy_core(miner, toolchain, compiled, cast.deployer)
+    at = deploy_foundation(miner, toolchain, compiled, cast.deployer)
     venues = Venues(at, code_hash(toolchain, "UniswapV2Pair"), code_hash(toolchain, "UniswapV3Pool"))
     fund_owners(miner, at, cast)
     tokens = issue(miner, compiled, cast.issuer)

@@ -46,22 +46,13 @@ class Refused(Exception):
     """The node answered with an error object."""
 
 
-class Node:
-    """A running anvil. Ends with its owner: killed by the kernel on Linux, by its pid file elsewhere."""
+class Line:
+    """A line to a node on loopback, with its admin methods."""
 
-    def __init__(self, process: subprocess.Popen, port: int, pid_file: Path | None) -> None:
-        self.process = process
+    def __init__(self, port: int, limit_s: float = CALL_S_MAX) -> None:
         self.port = port
-        self.pid_file = pid_file
         self.url = f"http://127.0.0.1:{port}"
-        self._line = http.client.HTTPConnection("127.0.0.1", port, timeout=CALL_S_MAX)
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def alive(self) -> bool:
-        return self.process.poll() is None
+        self._line = http.client.HTTPConnection("127.0.0.1", port, timeout=limit_s)
 
     def call(self, method: str, params: list) -> Any:
         """Ask one thing. Raises: Refused, ChainFault."""
@@ -69,21 +60,15 @@ class Node:
         return _result(answer, method)
 
     def batch(self, requests: Sequence[Request]) -> list[Any]:
-        """Ask many things in order; results in the same order. Raises: Refused at the first refusal, ChainFault."""
+        """Ask many things; results in the order asked. Raises: Refused at the first refusal, ChainFault."""
         if not requests:
             return []
         asked = [{"jsonrpc": "2.0", "id": index, "method": method, "params": params} for index, (method, params) in enumerate(requests)]
         answers = {answer["id"]: answer for answer in self._exchange(asked)}
         return [_result(answers[index], method) for index, (method, _) in enumerate(requests)]
 
-    def stop(self) -> None:
-        """End the process and forget its pid file."""
+    def hang_up(self) -> None:
         self._line.close()
-        if self.alive():
-            self.process.kill()
-        self.process.wait()
-        if self.pid_file:
-            self.pid_file.unlink(missing_ok=True)
 
     def _exchange(self, asked: Any) -> Any:
         try:
@@ -92,6 +77,31 @@ class Node:
         except (OSError, http.client.HTTPException, orjson.JSONDecodeError) as error:
             self._line.close()
             raise ChainFault("dead", f"the local chain's node gave no answer ({type(error).__name__})") from error
+
+
+class Node(Line):
+    """A running anvil of ours. Ends with its owner: killed by the kernel on Linux, found by its pid file elsewhere."""
+
+    def __init__(self, process: subprocess.Popen, port: int, pid_file: Path | None) -> None:
+        super().__init__(port)
+        self.process = process
+        self.pid_file = pid_file
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def stop(self) -> None:
+        """End the process and forget its pid file."""
+        self.hang_up()
+        if self.alive():
+            self.process.kill()
+        self.process.wait()
+        if self.pid_file:
+            self.pid_file.unlink(missing_ok=True)
 
 
 def _result(answer: dict, method: str) -> Any:

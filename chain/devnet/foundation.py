@@ -1,4 +1,4 @@
-"""The core contracts: everything a market stands on, at addresses that are the same in every build.
+"""The foundation: the contracts a market stands on, at addresses that are the same in every build.
 
 Who deploys is account 0 of the node's well-known accounts; addresses follow from the order below.
 """
@@ -44,10 +44,10 @@ ORDER = (
 """Order of deployment, hence the addresses."""
 
 
-def deploy_core(miner: Miner, toolchain: Path, compiled: Mapping[str, Artifact], deployer: str) -> dict[str, str]:
-    """Deploy the core in one block; addresses by name, lower case. Raises: ChainFault."""
+def deploy_foundation(miner: Miner, toolchain: Path, compiled: Mapping[str, Artifact], deployer: str) -> dict[str, str]:
+    """Deploy it in one block; addresses by name, lower case. Raises: ChainFault."""
     at = {name: created_address(deployer, nonce) for nonce, name in enumerate(ORDER)} | {"permit2": PERMIT2}
-    codes = core_codes(toolchain, compiled, at, deployer)
+    codes = foundation_codes(toolchain, compiled, at, deployer)
     miner.node.call("anvil_setCode", [PERMIT2, permit2_code(toolchain)])
     deploys = [Tx(sender=deployer, to=None, data=codes[name], gas=DEPLOY_GAS) for name in ORDER]
     one_pip_fee = Tx(sender=deployer, to=at["v3_factory"], data=encode("enableFeeAmount(uint24,int24)", 100, 1))
@@ -57,7 +57,7 @@ def deploy_core(miner: Miner, toolchain: Path, compiled: Mapping[str, Artifact],
     return at
 
 
-def core_codes(toolchain: Path, compiled: Mapping[str, Artifact], at: Mapping[str, str], deployer: str) -> dict[str, str]:
+def foundation_codes(toolchain: Path, compiled: Mapping[str, Artifact], at: Mapping[str, str], deployer: str) -> dict[str, str]:
     """Creation code with constructor arguments, by name."""
 
     def package(name: str, types: tuple[str, ...] = (), *values, library: str | None = None) -> str:
