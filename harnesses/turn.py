@@ -66,9 +66,9 @@ async def _ask(provider: Provider, question: Question, clock: Clock) -> _Reply:
 
 
 async def _settle(task: asyncio.Task[_Reply], limit_ms: int, clock: Clock) -> None:
-    """Wait for the task, never longer than the limit, even when it ignores being cancelled."""
+    """Wait for the task until the limit is past, and no longer even when it ignores being cancelled."""
     try:
-        await clock.within(limit_ms, asyncio.wait({task}))
+        await clock.within(max(limit_ms, 0) + 1, asyncio.wait({task}))
     except TimeoutError:
         pass
     finally:

@@ -58,9 +58,9 @@ def shared_bundle(snapshot: MarketSnapshot, opened: WindowOpened, tick: int, rul
 def own_book(opened: WindowOpened, tick: int, book: Book, mark: MarkTaken | None = None, recent: Sequence[Event] = ()) -> bytes:
     """Write the run's own book, with its last mark and its latest happenings.
 
-    Shapes: holdings sorted by address; `recent` in the order they happened, the newest kept."""
+    Shapes: holdings sorted by address; `recent` in the order they happened, the newest kept, other ledgers' left out."""
     marks = {holding.token: holding for holding in mark.holdings} if mark else {}
-    told = [told for event in recent if (told := _told(event)) is not None]
+    told = [told for event in recent if (told := _told(event, book.ledger)) is not None]
     return canonical_bytes(
         {
             "schema": BOOK_SCHEMA,
@@ -124,8 +124,10 @@ def _holding(holding: Holding, mark: HoldingMark | None) -> dict[str, object]:
     }
 
 
-def _told(event: Event) -> dict[str, object] | None:
+def _told(event: Event, ledger: str) -> dict[str, object] | None:
     match event:
+        case FillCredited() | OrderRefused() | OrderNotFilled() if ledger not in event.ledgers:
+            return None
         case FillCredited():
             return {
                 "happened": "filled",

@@ -83,7 +83,7 @@ async def test_an_answer_at_the_deadline_counts_and_one_millisecond_later_does_n
     line = f'{{"tick": 0, "answer": "x", "delay_ms": {delay_ms}}}'
     ended = await turn(scripted(clock, line), clock)
     assert ended.outcome == outcome
-    assert ended.latency_ms == min(delay_ms, 1_000)
+    assert ended.latency_ms == delay_ms
     assert ended.answer == ("x" if outcome == Outcome.ANSWERED else None)
 
 
@@ -94,10 +94,18 @@ async def test_a_turn_without_time_left_is_out_of_time() -> None:
 
 
 async def test_a_stack_that_blocks_past_its_deadline_is_out_of_time_although_it_answered() -> None:
-    clock = VirtualClock()
+    class Blocked(VirtualClock):
+        """Time goes on while the event loop stands still."""
+
+        blocked_ms = 0
+
+        def monotonic_ms(self) -> int:
+            return super().monotonic_ms() + self.blocked_ms
+
+    clock = Blocked()
 
     def slow(_: Question) -> str:
-        clock.jump(1_001)
+        clock.blocked_ms = 1_001
         return "x"
 
     ended = await turn(FunctionProvider(slow), clock)
