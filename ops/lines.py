@@ -67,9 +67,9 @@ def _said_of_window(event: Event) -> tuple[str, str] | None:
         case ClockJumped():
             return BAD, f"the clock jumped by {seconds_text(event.delta_ms)}"
         case WindowScored():
-            return LOUD, f"scored {event.scored} of {event.runs} runs"
+            return LOUD, f"scored {event.scored} of {counted(event.runs, 'run')}"
         case WindowSealed():
-            return LOUD, f"sealed after {event.events} events, root {event.root}"
+            return LOUD, f"sealed after {counted(event.events, 'event')}, root {event.root}"
     return None
 
 
@@ -121,7 +121,7 @@ def opening_text(event: WindowOpened) -> str:
     length_s, interval_s = (event.close_ts_ms - event.open_ts_ms) // 1_000, event.interval_ms // 1_000
     return (
         f"opened on {event.label}: stake {eth_text(event.stake_wei)} ETH (one ETH is {price} USD), "
-        f"{event.ticks} ticks, one every {interval_s} s, for {length_s} s"
+        f"{counted(event.ticks, 'tick')}, one every {interval_s} s, for {length_s} s"
     )
 
 
@@ -160,6 +160,11 @@ def seconds_text(ms: int) -> str:
     return f"{decimal_text(ms, 3, 1)} s"
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def because(reason: str) -> str:
     """Append a reason of outside origin, if there is one."""
     return f": {plain(reason)}" if reason else ""
@@ -172,4 +177,4 @@ def plain(text: str) -> str:
 
 def _worthless_text(event: WindowLiquidated) -> str:
     lost = [holding for holding in event.holdings if int(holding.value_wei) == 0]
-    return f"; {len(lost)} of {len(event.holdings)} holdings counted 0" if lost else ""
+    return f"; {len(lost)} of {counted(len(event.holdings), 'holding')} counted 0" if lost else ""

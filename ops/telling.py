@@ -8,9 +8,10 @@ from ledgers.events import Event
 from ledgers.money import TokenRaw, decimal_text
 from ledgers.postings import ETH
 from ledgers.report import UNMEASURED, eth_text
-from ops.lines import asked_text, fill_text, ledgers_text, line_of, plain, seconds_text
+from ops.lines import asked_text, counted, fill_text, ledgers_text, line_of, plain, seconds_text
 from ops.names import amount_text, token_text
 from ops.story import OrderStory, RunStory, outcome_word, why
+from referee.onchain.book import SHARES
 from referee.onchain.events import (
     HEADLINE, PERMISSIVE, BoardTaken, BundleShown, DecisionTaken, FillCredited, GateTaken, OrderNotFilled, OrderRefused,
     RouteReverted, RouteSimulated, RouteUnprovable, Row, TickMissed, TurnPlayed, Woken,
@@ -49,16 +50,16 @@ def _turn_chapter(story: RunStory, event: Event) -> Iterator[tuple[str, str]]:
         case BundleShown():
             yield "shown", f"bundle {event.bundle_sha256[:HASH_SHOWN]}… at block {event.pin.block}, own book {event.book_sha256[:HASH_SHOWN]}…"
         case TurnPlayed():
-            yield "turn", f"{event.outcome} in {event.latency_ms} ms, {event.steps} steps, waited {event.wait_ms} ms"
+            yield "turn", f"{event.outcome} in {event.latency_ms} ms, {counted(event.steps, 'step')}, waited {event.wait_ms} ms"
         case DecisionTaken():
-            yield "decision", f"{event.decision_sha256[:HASH_SHOWN]}… ({event.schema}, {len(event.orders)} orders)"
+            yield "decision", f"{event.decision_sha256[:HASH_SHOWN]}… ({event.schema}, {counted(len(event.orders), 'order')})"
 
 
 def _order_chapter(story: RunStory, order: OrderStory, event: Event) -> Iterator[tuple[str, str]]:
     match event:
         case BoardTaken():
             yield "board", _board_text(event)
-            yield from (("", text) for text in _rows_text(story, event, _filled_routes(order)))
+            yield from (("", text) for text in _rows_text(story, event, _filled_routes(order, event.ledgers)))
         case GateTaken():
             yield "gate", _gate_text(story, event)
         case RouteSimulated():
@@ -80,13 +81,13 @@ def _board_text(board: BoardTaken) -> str:
     pin = board.pin
     reserve = f", exit reserve {eth_text(board.exit_reserve_wei)} ETH" if board.side == "buy" else ""
     return (
-        f"{ledgers_text(board.ledgers)}{len(board.rows)} rows at block {pin.block} ({pin.block_hash[:HASH_SHOWN]}…) by {plain(pin.lane)}, "
+        f"{ledgers_text(board.ledgers)}{counted(len(board.rows), 'row')} at block {pin.block} ({pin.block_hash[:HASH_SHOWN]}…) by {plain(pin.lane)}, "
         f"age {board.age_ms:,} ms, gas price {decimal_text(board.gas_price_wei, 9)} gwei{reserve}"
     )
 
 
-def _filled_routes(order: OrderStory) -> set[str]:
-    return {event.route for _, event in order.seen if isinstance(event, FillCredited)}
+def _filled_routes(order: OrderStory, ledgers: tuple[str, ...]) -> set[str]:
+    return {event.route for _, event in order.seen if isinstance(event, FillCredited) and set(event.ledgers) & set(ledgers)}
 
 
 def _rows_text(story: RunStory, board: BoardTaken, filled: set[str]) -> Iterator[str]:
@@ -131,6 +132,8 @@ def _posting_text(story: RunStory, asset: str, amount: TokenRaw) -> str:
     sign = "+" if int(amount) > 0 else ""
     if asset == ETH:
         return f"{sign}{decimal_text(amount, 18)} ETH"
+    if asset.endswith(SHARES):
+        return f"{sign}{amount} shares of {token_text(asset.removesuffix(SHARES), story.names)}"
     return f"{sign}{amount_text(amount, asset, story.names)} {token_text(asset, story.names)}"
 
 

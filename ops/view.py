@@ -6,7 +6,7 @@ without a terminal, or with `--plain`, each event is one line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self, TextIO
@@ -29,8 +29,8 @@ from referee.onchain.events import HEADLINE, PERMISSIVE
 
 STYLES = {GOOD: "green", BAD: "yellow", QUIET: "dim", LOUD: "bold"}
 FEED_ROWS_MIN, FEED_ROWS_MAX = 3, 12
-WIDE = 130
-"""Columns of a terminal on which decisions and results get columns of their own."""
+NARROW, WIDE = 90, 130
+"""Columns of a terminal from which decisions, and from which results too, get columns of their own."""
 HOLDINGS_SHOWN = 3
 BAR_CELLS = 24
 
@@ -93,9 +93,9 @@ class LiveScreen(Screen):
         self._live.update(render(self.scene, self._clock.now_ms(), self._console.width, self._console.height), refresh=True)
 
 
-def screen_for(journal: Journal, clock: Clock, after_seq: int, file: TextIO, plain: bool) -> Screen:
-    """Choose the live screen on a terminal, else the plain one."""
-    console = Console(file=file, markup=False, emoji=False, highlight=False, soft_wrap=False)
+def screen_for(journal: Journal, clock: Clock, after_seq: int, file: TextIO, plain: bool, environment: Mapping[str, str]) -> Screen:
+    """Choose the live screen on a terminal, else the plain one; `TERM` and `NO_COLOR` of the environment count."""
+    console = Console(file=file, markup=False, emoji=False, highlight=False, soft_wrap=False, _environ=environment)
     kind = LiveScreen if console.is_terminal and not console.is_dumb_terminal and not plain else PlainScreen
     return kind(journal, clock, after_seq, console)
 
@@ -157,33 +157,34 @@ def _chain(scene: Scene) -> str:
 
 
 def _runs_table(scene: Scene, width: int) -> Table:
-    wide = width >= WIDE
     table = Table(box=None, padding=(0, 1), expand=True, header_style="bold", show_edge=False)
     table.add_column("run", no_wrap=True)
     table.add_column("ETH", justify="right", no_wrap=True)
     table.add_column("holds", overflow="ellipsis", no_wrap=True, ratio=3)
-    table.add_column("last decision", overflow="ellipsis", no_wrap=True, ratio=3)
-    if wide:
+    if width >= NARROW:
+        table.add_column("last decision", overflow="ellipsis", no_wrap=True, ratio=3)
+    if width >= WIDE:
         table.add_column("and then", overflow="ellipsis", no_wrap=True, ratio=5)
     table.add_column("filled", justify="right", no_wrap=True)
     table.add_column("not", justify="right", no_wrap=True)
     table.add_column("headline", justify="right", no_wrap=True)
     table.add_column("permissive", justify="right", no_wrap=True)
     for run in scene.runs.values():
-        table.add_row(*_run_row(scene, run, wide))
+        table.add_row(*_run_row(scene, run, width))
     return table
 
 
-def _run_row(scene: Scene, run: RunScene, wide: bool) -> list[Text]:
+def _run_row(scene: Scene, run: RunScene, width: int) -> list[Text]:
     book = scene.state.books.of(run.run_id, HEADLINE)
     not_filled = run.counts[REFUSED] + run.counts[NOT_FILLED] + run.counts[MISSED]
     cells = [
         Text(run.run_id.removeprefix(f"{scene.window_id}-")),
         Text(eth_text(book.eth_wei) or ""),
         Text(_holdings(scene, book)),
-        Text(run.decision or "–", "" if run.decision else "dim"),
     ]
-    if wide:
+    if width >= NARROW:
+        cells.append(Text(run.decision or "–", "" if run.decision else "dim"))
+    if width >= WIDE:
         cells.append(Text(run.result.text, STYLES[run.result.mood]) if run.result else Text(""))
     filled = Text(str(run.counts[FILLED]), "green" if run.counts[FILLED] else "dim")
     return [*cells, filled, Text(str(not_filled), "yellow" if not_filled else "dim"), _change(scene, run, HEADLINE), _change(scene, run, PERMISSIVE)]
