@@ -51,7 +51,9 @@ class Valued(Protocol):
     @property
     def digest(self) -> str: ...
     @property
-    def blobs(self) -> Mapping[str, bytes]: ...
+    def evidence(self) -> bytes:
+        """Requests and answers behind it."""
+        ...
 
 
 class DecisionDesk(Protocol):
@@ -69,8 +71,8 @@ class Desk(Protocol):
         """Choose the block to pin to. Raises: ChainFault."""
         ...
 
-    def decision(self, run_id: str, wallet: str, tick: int, pin: Pin, arrived_ts_ms: int) -> DecisionDesk:
-        """Begin a decision."""
+    def decision(self, run_id: str, wallet: str, tick: int, pin: Pin, arrived_ts_ms: int, books: Mapping[str, Book]) -> DecisionDesk:
+        """Open the orders of one decision, whose books now are `books`."""
         ...
 
     def value(self, run_id: str, wallet: str, books: Sequence[Book], pin: Pin) -> Awaitable[Sequence[Valued]]:
@@ -118,7 +120,7 @@ class Market(Protocol):
         """Price one ETH. Raises: ChainFault, FeedFault when pools and feed disagree or there is no price."""
         ...
 
-    def used(self, addresses: Collection[str], pin: Pin) -> Awaitable[Collection[str]]:
+    def used_addresses(self, addresses: Collection[str], pin: Pin) -> Awaitable[Collection[str]]:
         """Name those addresses that have code, a nonce or a balance. Raises: ChainFault."""
         ...
 
@@ -128,10 +130,6 @@ class Market(Protocol):
 
     def bundle(self, opened: WindowOpened, tick: int, pin: Pin) -> Awaitable[bytes]:
         """Write what every stack of a tick is shown. Raises: ChainFault."""
-        ...
-
-    def own_book(self, opened: WindowOpened, tick: int, book: Book) -> bytes:
-        """Write a run's own book as it is shown."""
         ...
 
 

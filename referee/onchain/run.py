@@ -19,13 +19,15 @@ from ledgers.errors import ChainFault, FeedFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import MicroUsd
-from referee.onchain.admission import refusal_event, refused_at_the_door
+from referee.onchain.admission import refused_by_name
+from referee.onchain.bundle import own_book
 from referee.onchain.cadence import beats, late_ms_max, rotation, tick_ts_ms
+from referee.onchain.credit import not_filled, refusal
 from referee.onchain.decision import Decision, of_turn, reading
 from referee.onchain.doors import DecisionDesk, Refereed
 from referee.onchain.ending import turn_blind, turn_blobs, turn_ended
 from referee.onchain.events import (
-    HEADLINE, LEDGERS, BundleShown, NetworkFaulted, NetworkRecovered, OrderAsked, OrderNotFilled, Pin, ReorgSeen, TickMissed,
+    HEADLINE, LEDGERS, BundleShown, NetworkFaulted, NetworkRecovered, OrderAsked, Pin, ReorgSeen, TickMissed,
     TurnAbandoned, WindowPaused, WindowResumed, WindowSealed, Woken,
 )  # fmt: skip
 from referee.onchain.live import LiveWindow, Seat
@@ -66,7 +68,7 @@ async def open_window(live: LiveWindow) -> None:
     price = await live.market.eth_usd(pin)
     opened = window_opened(live, seen, pin, price, live.clock.now_ms())
     runs = [run_opened(seat, opened) for seat in live.seats.values()]
-    if used := await live.market.used([run.wallet for run in runs], pin):
+    if used := await live.market.used_addresses([run.wallet for run in runs], pin):
         raise Refused(f"{len(used)} paper wallets have code, a nonce or a balance on this chain; the window was not opened")
     await record(live, opened, *runs, blobs=live.window.blobs)
 
@@ -205,18 +207,19 @@ async def turn(live: LiveWindow, seat: Seat, number: int, shown: Shown | ChainFa
 
 async def show(live: LiveWindow, seat: Seat, number: int, pin: Pin, bundle: bytes) -> Question:
     """Show a stack the tick's bundle and its own headline book, and record both."""
-    book = live.market.own_book(live.opened, number, live.state.books.of(seat.run_id, HEADLINE))
+    run, book = live.state.runs[seat.run_id], live.state.books.of(seat.run_id, HEADLINE)
+    own = own_book(live.opened, number, book, run.marks.get(HEADLINE), run.recent)
     shown = BundleShown(
         run_id=seat.run_id,
         ts_ms=live.clock.now_ms(),
         tick=number,
         pin=pin,
         bundle_sha256=sha256_hex(bundle),
-        book_sha256=sha256_hex(book),
+        book_sha256=sha256_hex(own),
     )
-    await record(live, shown, blobs={shown.bundle_sha256: bundle, shown.book_sha256: book})
+    await record(live, shown, blobs={shown.bundle_sha256: bundle, shown.book_sha256: own})
     left_ms = max(0, live.opened.close_ts_ms - live.clock.now_ms())
-    return Question(seat.run_id, number, seat.prompt, bundle, book, min(seat.turn_ms_max, left_ms))
+    return Question(seat.run_id, number, seat.prompt, bundle, own, min(seat.turn_ms_max, left_ms))
 
 
 async def ask(live: LiveWindow, seat: Seat, question: Question) -> Turn | None:
@@ -252,12 +255,13 @@ async def adjudicate(live: LiveWindow, seat: Seat, number: int, orders: Sequence
     desk: DecisionDesk | ChainFault | None = None
     for asked in orders:
         order_id, now_ms = order_id_of(seat.run_id, number, asked.index), live.clock.now_ms()
-        if refusal := refused_at_the_door(asked, now_ms, live.opened.close_ts_ms):
-            await record(live, refusal_event(refusal, seat.run_id, order_id, now_ms))
+        reason, detail = refused_by_name(asked, now_ms, live.opened.close_ts_ms)
+        if reason:
+            await record(live, refusal(seat.run_id, order_id, LEDGERS, reason, detail, now_ms))
             continue
         desk = desk or await sit_down(live, seat, number, arrived_ts_ms)
         if isinstance(desk, ChainFault):
-            await record(live, not_filled(seat.run_id, order_id, desk, now_ms))
+            await record(live, not_filled(seat.run_id, order_id, LEDGERS, FAULT, str(desk), now_ms))
             continue
         refereed = await desk.order(asked, live.state.books.both(seat.run_id))
         check_outcomes(order_id, refereed)
@@ -271,12 +275,7 @@ async def sit_down(live: LiveWindow, seat: Seat, number: int, arrived_ts_ms: int
     except ChainFault as fault:
         return fault
     wallet = live.state.runs[seat.run_id].opened.wallet
-    return live.desk.decision(seat.run_id, wallet, number, pin, arrived_ts_ms)
-
-
-def not_filled(run_id: str, order_id: str, fault: ChainFault, ts_ms: int) -> OrderNotFilled:
-    """Write down an order that no lane could answer for."""
-    return OrderNotFilled(run_id=run_id, ts_ms=ts_ms, order_id=order_id, ledgers=LEDGERS, reason=FAULT, detail=fault.reason)
+    return live.desk.decision(seat.run_id, wallet, number, pin, arrived_ts_ms, live.state.books.both(seat.run_id))
 
 
 def check_outcomes(order_id: str, refereed: Refereed) -> None:
@@ -352,7 +351,7 @@ async def sell_out_run(live: LiveWindow, run_id: str, pin: Pin) -> str:
             valued = await live.desk.value(run_id, live.state.runs[run_id].opened.wallet, books, pin)
         except ChainFault as fault:
             return fault.reason
-        blobs = {sha256: data for value in valued for sha256, data in value.blobs.items()}
+        blobs = {value.digest: value.evidence for value in valued}
         await record(live, *liquidations(run_id, pin, valued, live.state.closed_late, live.clock.now_ms()), blobs=blobs)
     return ""
 

@@ -5,6 +5,7 @@ Nothing here is decided; it only says what the events so far amount to. Source: 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -15,12 +16,14 @@ from ledgers.money import Wei
 from ledgers.postings import BOOK, ETH
 from referee.onchain.book import EXIT_UNPROVEN, Books
 from referee.onchain.events import (
-    HEADLINE, KINDS, LEDGERS, BoardTaken, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered, OrderAsked,
-    OrderNotFilled, OrderRefused, Pin, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed, WindowLiquidated,
+    HEADLINE, KINDS, LEDGERS, BoardTaken, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered, OrderAsked,
+    OrderNotFilled, OrderRefused, Pin, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed, TurnUnavailable, WindowLiquidated,
     WindowOpened, WindowPaused, WindowResumed, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
 
 ANSWERED = "ANSWERED"
+RECENT_KEPT = 16
+TOLD = (DecisionMalformed, TurnUnavailable, TickMissed)
 OrderOutcome = FillCredited | OrderRefused | OrderNotFilled
 
 
@@ -58,6 +61,8 @@ class RunState:
     """ETH that headline exits tagged unproven brought, net of gas."""
     marks: dict[str, MarkTaken] = field(default_factory=dict)
     """Last measured mark of each ledger."""
+    recent: deque[Event] = field(default_factory=lambda: deque(maxlen=RECENT_KEPT))
+    """Latest happenings that the run's own book tells, as far as the headline ledger knows them."""
     liquidated: dict[str, WindowLiquidated] = field(default_factory=dict)
     scored: RunScored | None = None
 
@@ -68,6 +73,7 @@ class RunState:
 
     def apply(self, event: Event) -> None:
         """Fold one event of this run in. Raises: CorruptJournal when it cannot follow what was there."""
+        self._tell(event)
         match event:
             case Woken():
                 self._tick(event.tick)
@@ -93,6 +99,10 @@ class RunState:
                 self.liquidated.update({ledger: event for ledger in event.ledgers})
             case RunScored():
                 self.scored = event
+
+    def _tell(self, event: Event) -> None:
+        if isinstance(event, TOLD) or (isinstance(event, OrderOutcome) and HEADLINE in event.ledgers):
+            self.recent.append(event)
 
     def _tick(self, tick: int) -> None:
         if tick in self.ticks:
