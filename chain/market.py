@@ -210,7 +210,7 @@ class MarketIndex:
     async def _read_states(self, reading: _Reading) -> None:
         pools, block = self._pools_after(reading), reading.header.block
         reading.read = self._due(pools, reading)
-        reading.waiting = self._waiting | self._strangers(reading.created)
+        reading.waiting = self._waiting | self._strangers(reading)
         reading.states, reading.facts = await asyncio.gather(
             read_states(self._rpc, self._network, [pools[key] for key in reading.read], block),
             read_facts(self._rpc, sorted(reading.waiting)[:FACTS_AT_ONCE], block),
@@ -231,11 +231,12 @@ class MarketIndex:
         quiet = (key for key in self._unread if key not in due)
         return [*sorted(due), *islice(quiet, REREAD_POOLS)]
 
-    def _strangers(self, created: Iterable[Pool]) -> set[str]:
-        """Tokens of new pools whose facts were never asked."""
+    def _strangers(self, reading: _Reading) -> set[str]:
+        """Tokens of new pools whose facts were never asked, or asked on blocks that were lost."""
         hubs = set(self.graph.hubs)
-        joined = {pool.other(hub) for pool in created if reachable(pool, self._network) for hub in hubs & {pool.token0, pool.token1}}
-        return joined - hubs - self._facts.keys()
+        joined = {pool.other(hub) for pool in reading.created if reachable(pool, self._network) for hub in hubs & {pool.token0, pool.token1}}
+        lost = {token for key in reading.forgotten for token in (self.graph.pools[key].token0, self.graph.pools[key].token1)}
+        return joined - hubs - (self._facts.keys() - lost)
 
     # --- applying: no await from here on ---
 
