@@ -6,6 +6,7 @@ import pytest
 from eth_utils import keccak
 
 from chain.calldata import address_word, word
+from chain.devnet.devnet import Devnet
 from chain.factories import ask_factories
 from chain.logs import LogFilter, read_logs
 from chain.network import load_network
@@ -54,10 +55,13 @@ async def test_states_are_what_the_pools_themselves_answer(devnet, door):
             assert states[key].liquidity == int(answer, 16)
 
 
-async def test_a_full_range_pool_is_as_deep_as_what_it_opened_with(devnet, door):
-    pools = {pool.key: pool for pool in await discover(door, NETWORK, 0, devnet.deployment.height)}
-    states = await read_states(door, NETWORK, pools.values(), devnet.deployment.height)
-    for market in devnet.deployment.markets:
+async def test_a_full_range_pool_is_as_deep_as_what_it_opened_with():
+    with Devnet.build(seed=11) as quiet:
+        door = door_to(quiet.url)
+        pools = {pool.key: pool for pool in await discover(door, NETWORK, 0, quiet.height)}
+        states = await read_states(door, NETWORK, pools.values(), quiet.height)
+        await door.close()
+    for market in quiet.deployment.markets:
         pool, state = pools[market.place.key], states[market.place.key]
         for token, raw in ((pool.token0, market.raw[0]), (pool.token1, market.raw[1])):
             if market.token is None or token != market.token.address:
@@ -73,10 +77,10 @@ async def test_a_pool_that_was_not_born_yet_has_no_state(devnet, door):
 
 
 async def test_factories_name_the_same_pools_as_the_logs(devnet, door):
-    tokens = {token.address for token in devnet.deployment.tokens}
-    asked = await ask_factories(door, NETWORK, tokens, devnet.deployment.height)
     hubs = {NETWORK.weth, NETWORK.usdg, NATIVE}
-    wanted = [pool for pool in await discover(door, NETWORK, 0, devnet.deployment.height) if hubs & {pool.token0, pool.token1}]
+    wanted = [pool for pool in await discover(door, NETWORK, 0, devnet.height) if hubs & {pool.token0, pool.token1}]
+    tokens = {token for pool in wanted for token in (pool.token0, pool.token1)} - hubs
+    asked = await ask_factories(door, NETWORK, tokens, devnet.height)
     assert {pool.key: as_dict(pool) for pool in asked} == {pool.key: as_dict(pool) for pool in wanted}
 
 
