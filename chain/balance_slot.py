@@ -28,8 +28,8 @@ ERC20_NAMESPACE = int("52c63247e1f47db19d5ce0460030c497f067ca4cebf71ba98eeadabe2
 SOLADY_SEED = 0x87A211A2
 MARKER_FIRST = 0x1001
 GAS = hex(3_000_000)
-PROBE_POWER = 96
-"""2^96 in a slot: large enough to see a ratio, small enough not to overflow a product with a supply."""
+RATIO_BITS = 24
+"""Shares are probed where the balance they make has at least so many bits, so that rounding hides no ratio."""
 EIP1967_SLOTS = frozenset(
     {
         "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc",
@@ -171,11 +171,14 @@ class SlotBook:
         return None
 
     async def _is_linear(self, writing: Callable[[int], Any], powers: Sequence[int | None], pin: Header) -> bool:
-        unit = powers[PROBE_POWER]
-        if not unit:
+        """Whether the balance grows in proportion to the slot, as far as whole units can tell."""
+        power = next((power for power in SHIFTS if (powers[power] or 0) >> RATIO_BITS), None)
+        if power is None:
             return False
+        unit = powers[power]
+        assert unit is not None
         multiples = (2, 3, 5, 1_000)
-        values = await self._balances([writing(times << PROBE_POWER) for times in multiples], pin)
+        values = await self._balances([writing(times << power) for times in multiples], pin)
         return all(value is not None and abs(value - times * unit) <= times for times, value in zip(multiples, values, strict=True))
 
     # --- asking -----------------------------------------------------------------------------------------------------

@@ -126,7 +126,8 @@ def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sa
     if arrival_raw != board_arrival_raw or not 0 < arrival_raw < AMOUNT_MAX:
         raise ChainFault("inconsistent", f"the same buy at the same block brought {board_arrival_raw}, then {arrival_raw}")
     if not own.ok:
-        return Verdict(FLAGGED, f"sale {own.reason}", buy_arrival_raw=arrival_raw)
+        only_holders = "holder_state" if ghost is not None and ghost.ok else ""
+        return Verdict(FLAGGED, f"sale {own.reason}", exit_cause=only_holders, buy_arrival_raw=arrival_raw)
     lost_wei = spend_wei - own.gross_wei
     loss_bps = -(-lost_wei * BPS_WHOLE // spend_wei)
     flagged = lost_wei * BPS_WHOLE > loss_bps_max * spend_wei

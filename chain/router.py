@@ -66,6 +66,8 @@ class Route:
     label: str
     side: str
     token: str
+    amount: int
+    """Wei to spend or token units to sell."""
     hops: tuple[Hop, ...]
     approvals: tuple[Approval, ...]
     swap: Tx
@@ -143,7 +145,7 @@ def _route(network: Network, side: str, token: str, path: tuple[Hop, ...], amoun
     quoter, quoted = _quoter(network, path, amount)
     swap = _swap_router_tx(network, side, path, amount, wallet)
     approvals = () if side == "buy" else (_approval(token, network.swap_router_02),)
-    return Route(label, side, token, path, approvals, swap, quoter, quoted)
+    return Route(label, side, token, amount, path, approvals, swap, quoter, quoted)
 
 
 def _label(network: Network, path: tuple[Hop, ...]) -> str:
@@ -219,7 +221,7 @@ def _v4_route(network: Network, side: str, token: str, path: tuple[Hop, ...], am
     approvals = () if side == "buy" else _v4_approvals(network, token)
     swap = Tx(network.universal_router, _v4_execute(hop, zero_for_one, amount), SWAP_GAS_LIMIT, amount if side == "buy" else 0)
     quoter = Tx(network.v4_quoter, calldata.quote_v4_single(v4_key_words(hop.pool), zero_for_one, amount), VIEW_GAS_LIMIT)
-    return Route(label, side, token, path, approvals, swap, quoter if amount <= AMOUNT_V4_MAX else None, _first_word)
+    return Route(label, side, token, amount, path, approvals, swap, quoter if amount <= AMOUNT_V4_MAX else None, _first_word)
 
 
 def _v4_approvals(network: Network, token: str) -> tuple[Approval, ...]:

@@ -97,6 +97,11 @@ class TradeSimulation:
         self._eth_after = sim.eth_balance(purse.wallet)
         self._units = self._read_units(sim)
 
+    @property
+    def _checked(self) -> bool:
+        """Whether the balance must be what the book says; one kept in shares moves by itself."""
+        return self._held.slot is not None and not self._held.slot.shares
+
     def _read_units(self, sim: Simulation) -> Handle | None:
         slot = self._held.slot
         if slot is None or not slot.shares:
@@ -116,7 +121,7 @@ class TradeSimulation:
             before, after = (done.amount(handle, BALANCE_READ_MAX) for handle in (self._before, self._after))
         except LookupError:
             return Outcome(UNPROVABLE, "balance_unreadable", quoted)
-        if self._held.slot is not None and before != self._held.amount_raw:
+        if self._checked and before != self._held.amount_raw:
             return Outcome(UNPROVABLE, "slot", quoted)
         return self._moved(done, quoted, before, after)
 
@@ -135,8 +140,8 @@ class TradeSimulation:
                 return Outcome(FAILED, "spend_differs", quoted)
             arrival, logged, units = tokens_gained, logged_token, tokens_gained
         else:
-            arrival, logged, units = eth_gained, eth_gained, -tokens_gained
-        if arrival <= 0 or units <= 0:
+            arrival, logged, units = eth_gained, eth_gained, self._sold(before, after)
+        if arrival <= 0:
             return Outcome(REVERTED, "nothing_arrived", quoted)
         if arrival >= AMOUNT_MAX:
             raise ChainFault("absurd_amount", f"{arrival} units cannot have arrived")
@@ -147,6 +152,10 @@ class TradeSimulation:
             tuple((approval.key, done[handle].gas_used) for approval, handle in zip(self.route.approvals, self._approvals, strict=True)),
             self._flags(quoted, arrival, logged_token, tokens_gained),
         )  # fmt: skip
+
+    def _sold(self, before: int, after: int) -> int:
+        """Tokens that left: by balance difference, or the size where the balance does not say."""
+        return before - after if 0 < before - after <= before else self.route.amount
 
     def _eth_gained(self, done: Simulated) -> int:
         """ETH difference before gas; the node's own native logs must say the same."""
@@ -166,6 +175,7 @@ class TradeSimulation:
     def _flags(self, quoted: int | None, arrival: int, logged_token: int, tokens_gained: int) -> tuple[str, ...]:
         checks = (
             ("logs_differ", logged_token != tokens_gained),
+            ("size_differs", self.route.side == "sell" and tokens_gained != -self.route.amount),
             ("quoter_differs", quoted is not None and quoted != arrival),
             ("quoter_silent", quoted is None and self._quoter is not None),
         )

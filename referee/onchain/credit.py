@@ -154,6 +154,9 @@ def _no_row(board: BoardTaken, book: Book, ts_ms: int) -> list[Event]:
     statuses = {row.status for row in board.rows}
     if not board.rows:
         return [_not_filled(board, book, "no_route", "no pool reaches this token", ts_ms)]
+    if board.side == "buy" and UNPROVABLE in statuses:
+        reason = next(row.reason for row in board.rows if row.status == UNPROVABLE)
+        return [_refused(board, book, "gate_unknown", f"what a buy brings cannot be read: {reason}", ts_ms)]
     if REVERTED in statuses:
         row = next(row for row in board.rows if row.status == REVERTED)
         reverted = RouteReverted(

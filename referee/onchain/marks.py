@@ -118,9 +118,10 @@ class SellOut:
             held = done.amount(handle, BALANCE_READ_MAX)
         except LookupError:
             held = -1
-        if held != sale.amount_raw:
+        off = held != sale.amount_raw and not (sale.holding.shares and held > 0)
+        if off:
             sale.cause = "slot"
-        return held != sale.amount_raw
+        return off
 
     def _note(self, done: Simulated, sale: Sale, sends: list[Handle], gained: int, approved: frozenset[str]) -> bool:
         assert sale.route is not None
