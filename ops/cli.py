@@ -158,9 +158,9 @@ def devnet_alone(asked: argparse.Namespace) -> int:
     from ops.local_chain import steer
     from ops.settings import load_settings
 
-    text, data, running = steer(load_settings(), asked.action)
+    text, data, dead = steer(load_settings(), asked.action)
     say(asked, text, data)
-    return FINE if running or asked.action != "status" else DIFFERENT
+    return OUTSIDE if dead else FINE
 
 
 # --- read -----------------------------------------------------------------------------------------------------------
