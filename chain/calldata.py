@@ -167,14 +167,17 @@ def hex_bytes(value: object) -> bytes:
     if not isinstance(value, str) or value[:2] != "0x" or len(value) > 2 * RETURN_BYTES_MAX + 2:
         raise ChainFault("bad_answer", "expected 0x hex data")
     try:
-        return bytes.fromhex(value[2:])
+        data = bytes.fromhex(value[2:])
     except ValueError:
         raise ChainFault("bad_answer", "expected 0x hex data") from None
+    if 2 * len(data) + 2 != len(value):
+        raise ChainFault("bad_answer", "expected 0x hex data without blanks")
+    return data
 
 
 def hex_int(value: object) -> int:
     """Decode a JSON-RPC quantity of at most 256 bits. Raises: ChainFault for anything else."""
-    if not isinstance(value, str) or value[:2] != "0x" or not 3 <= len(value) <= 66:
+    if not isinstance(value, str) or value[:2] != "0x" or not 3 <= len(value) <= 66 or not value.isalnum():
         raise ChainFault("bad_answer", "expected a 0x quantity")
     try:
         return int(value, 16)
