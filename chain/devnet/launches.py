@@ -9,7 +9,7 @@ from random import Random
 
 from chain.devnet.assets import ETH_USD
 from chain.devnet.calls import Tx, arguments, created_address
-from chain.devnet.core import DEPLOY_GAS
+from chain.devnet.foundation import DEPLOY_GAS
 from chain.devnet.places import ETH, HONEST, Deployment, Market, Token
 from chain.devnet.traders import Launch
 
@@ -31,14 +31,14 @@ def due(age: int) -> int | None:
 
 
 def launch(deployment: Deployment, nonce: int, index: int, block: int, rng: Random) -> tuple[Launch, list[Tx]]:
-    """A new token with a pool, and the transactions that make them: a v2 pair, every third a v3 pool."""
+    """A new token with a pool, and the transactions that make them: a v2 pair, of each four the third a v3 pool."""
     name, depth_wei = f"{rng.choice(HEADS)} {rng.choice(TAILS)}", ETH * (2 + rng.randrange(8))
     pooled_raw = SUPPLY * 10**DECIMALS * 8 // 10
     maker, venues = deployment.cast.launcher, deployment.venues
     address, weth = created_address(maker, nonce), deployment.at["weth"]
     price = depth_wei * ETH_USD * 10**DECIMALS // (pooled_raw * ETH)
     token = Token(symbol=f"{name[0]}{name.split()[1][:3]}{index}".upper(), kind=HONEST, address=address, decimals=DECIMALS, price=price, artifact=deployment.plain.name)
-    place = venues.place("v3", address, weth, 10_000) if index % 3 == 2 else venues.place("v2", address, weth, 3_000)
+    place = venues.place("v3", address, weth, 10_000) if index % RUG_EVERY == 2 else venues.place("v2", address, weth, 3_000)
     raw = (pooled_raw, depth_wei) if place.token0 == address else (depth_wei, pooled_raw)
     code = deployment.plain.bytecode + arguments(("string", "string", "uint8", "uint256"), (name, token.symbol, DECIMALS, SUPPLY * 10**DECIMALS))
     txs = [Tx(sender=maker, to=None, data=code, gas=DEPLOY_GAS), *venues.approvals(maker, address, place.venue), *venues.open(maker, place, *raw)]

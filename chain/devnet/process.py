@@ -45,7 +45,7 @@ async def ensure(
 
     A rebuilt chain goes on at the block that `anchor_ms` (else the dead chain's own anchor) says is due, never below
     `min_height`. Raises: ChainFault: "seed" when another chain is up in this home, "toolchain", "dead"."""
-    found = status(home)
+    found = await _built(home, clock, progress)
     if found and found.alive:
         if (found.seed, found.block_time_ms) != (seed, block_time_ms):
             raise ChainFault("seed", f"the local chain that is up has seed {found.seed} and a block every {found.block_time_ms} ms, wanted {seed} and {block_time_ms} ms; end it with `referee devnet down`")
@@ -59,7 +59,7 @@ async def ensure(
 
 async def up(home: Path, *, clock: Clock, seed: int = 7, block_time_ms: int = BLOCK_TIME_MS, tape: Path | None = None, progress: Progress = nobody) -> Standing:
     """Start a fresh chain in the background, or return the one with this seed that is up. Raises: as `ensure`."""
-    found = status(home)
+    found = await _built(home, clock, progress)
     if found and not found.alive:
         await down(home, clock=clock)
     return await ensure(home, clock=clock, seed=seed, block_time_ms=block_time_ms, tape=tape, progress=progress)
@@ -116,20 +116,44 @@ async def _start(home: Path, clock: Clock, seed: int, min_height: int, anchor_ms
 
 async def _ready(owner: subprocess.Popen, folder: Path, clock: Clock, progress: Progress) -> Standing:
     """Wait until the new owner says that its chain lives. Raises: ChainFault with what it said instead."""
-    seen, since_ms = -1, clock.monotonic_ms()
-    while owner.poll() is None and clock.monotonic_ms() - since_ms < QUIET_MS_MAX:
+
+    def written_by_it() -> Standing | None:
         written = standing.read(folder)
-        if written and written.owner_pid == owner.pid:
-            if written.phase == LIVE:
-                return written
-            if written.height != seen:
-                seen, since_ms = written.height, clock.monotonic_ms()
-                progress(written.height, written.target_block)
-        await clock.sleep_until(clock.now_ms() + LOOK_MS)
+        return written if written and written.owner_pid == owner.pid else None
+
+    await _until_built(written_by_it, lambda: owner.poll() is None, clock, progress)
+    written = written_by_it()
+    if written and written.phase == LIVE and owner.poll() is None:
+        return written
     owner.kill()
     owner.wait()
     said = (folder / "owner.log").read_text(errors="replace").strip().splitlines()
     raise ChainFault("dead", f"the local chain did not come up: {said[-1][:300] if said else 'it said nothing'}")
+
+
+async def _built(home: Path, clock: Clock, progress: Progress) -> Standing | None:
+    """The chain of this home, after waiting for one that another process is building."""
+
+    def building() -> bool:
+        found = status(home)
+        return found is not None and found.phase == BUILDING
+
+    if building():
+        await _until_built(lambda: standing.read(folder_of(home).resolve()), building, clock, progress)
+    return status(home)
+
+
+async def _until_built(written: Callable[[], Standing | None], goes_on: Callable[[], bool], clock: Clock, progress: Progress) -> None:
+    """Wait while a chain is being built, its builder lives, and blocks keep coming."""
+    seen, since_ms = -1, clock.monotonic_ms()
+    while goes_on() and clock.monotonic_ms() - since_ms < QUIET_MS_MAX:
+        found = written()
+        if found and found.phase != BUILDING:
+            return
+        if found and found.height != seen:
+            seen, since_ms = found.height, clock.monotonic_ms()
+            progress(found.height, found.target_block)
+        await clock.sleep_until(clock.now_ms() + LOOK_MS)
 
 
 def _height(url: str) -> int | None:

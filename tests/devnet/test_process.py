@@ -1,0 +1,125 @@
+"""The background chain: brought up, reused, noticed when dead, rebuilt where it must be, ended with nothing left."""
+
+import asyncio
+import os
+import select
+import signal
+
+import pytest
+
+from chain.devnet import process, standing
+from chain.devnet.devnet import Devnet
+from chain.devnet.node import Line, command_of
+from ledgers.clock import SystemClock
+from ledgers.errors import ChainFault
+
+CLOCK = SystemClock()
+SEED = 21
+
+
+@pytest.fixture
+async def home(tmp_path):
+    """A home whose chain is ended after the test, whatever happened."""
+    yield tmp_path
+    await process.down(tmp_path, clock=CLOCK)
+
+
+def wait_for_end(pid: int) -> None:
+    """Return when the process has ended."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    select.select([handle], [], [], 30)
+    os.close(handle)
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    wait_for_end(pid)
+
+
+def block_hash(found: standing.Standing, block: int) -> str:
+    port = int(found.url.rsplit(":", 1)[1])
+    return Line(port).call("eth_getBlockByNumber", [hex(block), False])["hash"]
+
+
+async def test_up_is_live_and_played_from_its_seed(home):
+    up = await process.up(home, clock=CLOCK, seed=SEED)
+    with Devnet.build(SEED, up.height) as same:
+        assert (up.alive, up.block0_hash, block_hash(up, up.height)) == (True, same.block_hash(0), same.block_hash(up.height))
+
+
+async def test_blocks_come_when_they_are_due(home):
+    up = await process.up(home, clock=CLOCK, seed=SEED, block_time_ms=250)
+    await CLOCK.sleep_until(up.anchor_ms + (up.height + 8) * 250)
+    assert (found := process.status(home)) and found.alive and found.height >= up.height + 6
+    assert found.height <= (CLOCK.now_ms() - found.anchor_ms) // 250
+
+
+async def test_a_living_chain_with_the_same_seed_is_reused(home):
+    up = await process.up(home, clock=CLOCK, seed=SEED)
+    again = await process.ensure(home, clock=CLOCK, seed=SEED, min_height=up.height)
+    assert (again.owner_pid, again.url) == (up.owner_pid, up.url)
+
+
+async def test_two_that_want_it_at_once_share_one_chain(home):
+    first = asyncio.ensure_future(process.up(home, clock=CLOCK, seed=SEED))
+    while process.status(home) is None:
+        await CLOCK.sleep_until(CLOCK.now_ms() + 5)
+    second = await process.up(home, clock=CLOCK, seed=SEED)
+    assert (await first).owner_pid == second.owner_pid
+
+
+async def test_another_seed_is_refused_while_a_chain_is_up(home):
+    await process.up(home, clock=CLOCK, seed=SEED)
+    with pytest.raises(ChainFault, match="has seed 21 .* wanted 22"):
+        await process.ensure(home, clock=CLOCK, seed=22)
+
+
+async def test_a_dead_node_is_said_and_the_chain_rebuilt_with_the_same_blocks(home):
+    up = await process.up(home, clock=CLOCK, seed=SEED)
+    known = block_hash(up, up.height)
+    kill(up.node_pid)
+    dead = process.status(home)
+    assert dead and not dead.alive and dead.reason
+    rebuilt = await process.ensure(home, clock=CLOCK, seed=SEED, min_height=up.height + 5)
+    assert (rebuilt.anchor_ms, block_hash(rebuilt, up.height)) == (up.anchor_ms, known) and rebuilt.height >= up.height + 5
+
+
+async def test_a_chain_is_rebuilt_up_to_the_block_that_is_due(home):
+    anchor_ms = CLOCK.now_ms() - 200 * 1_000
+    built = await process.ensure(home, clock=CLOCK, seed=SEED, min_height=80, anchor_ms=anchor_ms)
+    assert built.anchor_ms == anchor_ms and built.height >= 200
+
+
+async def test_after_too_long_a_gap_the_anchor_moves_and_the_height_does_not_fall(home):
+    built = await process.ensure(home, clock=CLOCK, seed=SEED, min_height=80, anchor_ms=CLOCK.now_ms() - 20_000 * 1_000)
+    assert 80 <= built.height < 100 and abs(built.anchor_ms + built.height * 1_000 - CLOCK.now_ms()) < 60_000
+
+
+async def test_a_killed_owner_leaves_no_node(home):
+    up = await process.up(home, clock=CLOCK, seed=SEED)
+    kill(up.owner_pid)
+    wait_for_end(up.node_pid)
+    found = process.status(home)
+    assert found and found.reason == "its process is gone" and "anvil" not in command_of(up.node_pid)
+
+
+async def test_down_ends_owner_and_node_and_forgets(home):
+    up = await process.up(home, clock=CLOCK, seed=SEED)
+    assert await process.down(home, clock=CLOCK)
+    wait_for_end(up.node_pid)
+    assert process.status(home) is None and not standing.owner_runs(up, standing.folder_of(home).resolve())
+    assert not await process.down(home, clock=CLOCK)
+
+
+async def test_progress_is_told_while_a_chain_is_built(home):
+    told = []
+    up = await process.up(home, clock=CLOCK, seed=SEED, progress=lambda height, target: told.append((height, target)))
+    assert told and all(height <= target == up.target_block for height, target in told)
+
+
+def test_a_torn_standing_is_no_standing(tmp_path):
+    (tmp_path / "chain.json").write_text('{"phase": "li')
+    assert standing.read(tmp_path) is None
