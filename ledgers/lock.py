@@ -31,17 +31,9 @@ class StoreLock:
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def holds(self) -> bool:
-        """Tell whether the lock file is still the one that was locked, not removed or replaced."""
-        return same_file(self._file, self.path)
+        """Tell whether the lock file is still there; once removed, another process could lock a new one."""
+        return os.fstat(self._file).st_nlink > 0
 
     def release(self) -> None:
         """Let the next daemon in; the file stays, because removing it would race with whoever waits."""
         os.close(self._file)
-
-
-def same_file(opened: int, path: Path) -> bool:
-    """Tell whether a path still leads to the file behind a descriptor."""
-    try:
-        return os.path.samestat(os.fstat(opened), os.stat(path))
-    except OSError:
-        return False

@@ -7,6 +7,7 @@ repeats the link before it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,9 +17,11 @@ from typing import BinaryIO
 import orjson
 
 from ledgers.errors import CorruptJournal, StoreFault
-from ledgers.identity import canonical_bytes
 from ledgers.journal import GENESIS, SEAL, Journal, Record, verify
 from ledgers.whole_file import whole_file
+
+
+LINE = re.compile(rb'\{"seq":([1-9]\d{0,14}),"kind":"([A-Za-z0-9]+)","body":(\{.*\}),"link":"([0-9a-f]{64})"\}\n')
 
 
 class Standing(StrEnum):
@@ -136,11 +139,14 @@ def _whole_lines(path: Path) -> Iterator[Record]:
 
 
 def _record_of(line: bytes, number: int) -> Record:
+    parts = LINE.fullmatch(line)
+    if parts is None:
+        raise CorruptJournal(f"line {number} is not a record in the one form", number)
+    seq, kind, body, link = parts.groups()
     try:
-        said = orjson.loads(line)
-        record = Record(said["seq"], said["kind"], canonical_bytes(said["body"]), said["link"])
-        if type(record.seq) is not int or line_of(record) != line:
-            raise ValueError("it is not written in the one canonical form")
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptJournal(f"line {number} is not a record: {error}", number) from error
-    return record
+        canonical = orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)
+    except ValueError as error:
+        raise CorruptJournal(f"line {number} has a body that is not JSON: {error}", number) from error
+    if canonical != body:
+        raise CorruptJournal(f"line {number} has a body that is not in canonical form", number)
+    return Record(int(seq), kind.decode(), body, link.decode())

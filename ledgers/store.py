@@ -6,7 +6,9 @@ commits in groups. The read tables hold nothing that the journal does not: they 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, Engine, LargeBinary, create_engine, event, insert, inspect
+from sqlalchemy import URL, Connection, Engine, LargeBinary, create_engine, event, insert, inspect
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Column, Field, Session, SQLModel, delete, func, select
@@ -90,7 +92,7 @@ class RunRow(SQLModel, table=True):
     window_id: str = Field(index=True)
     stack: str
     stack_sha256: str
-    copy_: int = Field(sa_column_kwargs={"name": "copy"})
+    copy_number: int
     status: str
     reason: str
     stake_wei: str
@@ -117,6 +119,9 @@ def _text_of(statement: Any) -> str:
 
 INSERT_EVENT = _text_of(insert(EventRow))
 
+OUTSIDE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_NOMEM", "SQLITE_PERM", "SQLITE_READONLY")
+"""A disk or a lock in the way; any other error on reading means bytes that are wrong."""
+
 # --- layout -----------------------------------------------------------------------------------------------------------
 
 
@@ -136,6 +141,7 @@ def _layout_of(connection: Connection) -> int:
 
 
 def _migrate(connection: Connection, layout: int) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins by itself only before rows change, not tables
     for step in MIGRATIONS[layout:]:
         step(connection)
     connection.execute(delete(SchemaRow))
@@ -153,7 +159,7 @@ def _locked(path: Path) -> StoreLock:
 def _opened(path: Path, exclusive: bool) -> Engine:
     if not exclusive and not path.is_file():
         raise StoreFault(f"there is no journal at {path}: nothing has been run with this home yet")
-    engine = create_engine(f"sqlite+pysqlite:///{path}")
+    engine = create_engine(URL.create("sqlite+pysqlite", database=str(path)))
     event.listen(engine, "connect", lambda raw, _: _configure(raw, exclusive))
     try:
         with engine.begin() as connection:
@@ -198,10 +204,11 @@ def _cause(error: BaseException) -> str:
     return str(getattr(error, "orig", None) or error)
 
 
-def _is_outside(error: BaseException) -> bool:
-    """Tell a disk or a lock in the way from bytes that are wrong."""
+def _read_error(path: Path, error: BaseException) -> StoreFault | CorruptJournal:
     name = getattr(getattr(error, "orig", None), "sqlite_errorname", "")
-    return name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_NOMEM", "SQLITE_PERM"))
+    if name.startswith(OUTSIDE):
+        return StoreFault(f"{path.name} cannot be read: {_cause(error)}")
+    return CorruptJournal(f"{path.name} is damaged: {_cause(error)}")
 
 
 def _write_fault(path: Path, error: BaseException) -> StoreFault:
@@ -230,6 +237,7 @@ class Store:
                 self._lock.release()
             raise
         self._file = os.stat(self.path)
+        self._file_name = str(self.path)
         self._heads: dict[str, Head] = {}
         self._staged = _Staged()
         self._writer = Writer(self._commit)
@@ -244,7 +252,7 @@ class Store:
         """List the windows that have records, sorted by id."""
         found: list[str] = []
         query = select(func.min(EventRow.window_id))
-        with self._engine.connect() as connection:
+        with self.reading() as connection:
             last = connection.execute(query).scalar()
             while last is not None:
                 found.append(last)
@@ -253,7 +261,7 @@ class Store:
 
     def rows(self, table: type[Row]) -> list[Row]:
         """Read a read table, sorted by its key."""
-        with Session(self._engine) as session:
+        with self.reading() as connection, Session(connection) as session:
             return list(session.exec(select(table).order_by(*table.__table__.primary_key)))  # type: ignore[attr-defined]
 
     def rebuild(self, window_id: str, rows: Iterable[SQLModel]) -> None:
@@ -277,6 +285,15 @@ class Store:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Lend a connection. Raises: StoreFault when disk or lock are in the way, CorruptJournal when the bytes are wrong."""
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except (DBAPIError, TypeError, ValueError) as error:
+            raise _read_error(self.path, error) from error
+
     def _writable(self) -> Writer:
         if self._writing is None:
             raise StoreFault(f"the store {self.path.name} is open for reading only; nothing was written")
@@ -287,21 +304,25 @@ class Store:
     def _commit(self, group: Sequence[Job]) -> None:
         assert self._writing is not None
         self._staged = _Staged()
+        transaction = self._writing.begin()
         try:
             for job in group:
                 run_job(job)
             self._staged.flush(self._writing)
             self._check_still_ours()
-            self._writing.commit()
-        except (SQLAlchemyError, OSError) as error:
-            self._writing.rollback()
+            transaction.commit()
+        except Exception as error:
             self._heads.clear()
-            raise _write_fault(self.path, error) from error
+            with contextlib.suppress(SQLAlchemyError):
+                transaction.rollback()
+            if isinstance(error, SQLAlchemyError | sqlite3.Error | OSError):
+                raise _write_fault(self.path, error) from error
+            raise
         self._heads.update(self._staged.heads)
 
     def _check_still_ours(self) -> None:
         """Look whether the files are still there: an unlinked one still takes writes, and loses them."""
-        if not os.path.samestat(self._file, os.stat(self.path)) or self._lock is None or not self._lock.holds():
+        if not os.path.samestat(self._file, os.stat(self._file_name)) or self._lock is None or not self._lock.holds():
             raise OSError("the database or its lock file was removed or replaced while in use")
 
     def _append(self, window_id: str, parts: Sequence[tuple[str, bytes]], blobs: Mapping[str, bytes]) -> tuple[Record, ...]:
@@ -322,10 +343,10 @@ class Store:
     def _head(self, window_id: str, connection: Connection | None = None) -> Head:
         if head := self._heads.get(window_id):
             return head
-        if connection is None:
-            with self._engine.connect() as connection:
-                return _head_of(connection, window_id)
-        return _head_of(connection, window_id)
+        if connection is not None:
+            return _head_of(connection, window_id)
+        with self.reading() as reader:
+            return _head_of(reader, window_id)
 
 
 @dataclass(slots=True)
@@ -346,7 +367,7 @@ class _Staged:
             if connection.execute(select(BlobRow.sha256).where(BlobRow.sha256 == name)).first() is None:
                 connection.execute(insert(BlobRow).values(sha256=name, data=zlib.compress(data, ZLIB_LEVEL)))
         if self.rows:
-            connection.exec_driver_sql(INSERT_EVENT, self.rows)
+            connection.connection.cursor().executemany(INSERT_EVENT, self.rows)  # the driver's own call halves its cost
 
 
 class SqlJournal:
@@ -373,7 +394,7 @@ class SqlJournal:
 
     def blob(self, sha256: str) -> bytes | None:
         """Return the bytes with this hash. Raises: CorruptJournal when they no longer hash to it."""
-        with self._store._engine.connect() as connection:
+        with self._store.reading() as connection:
             packed = connection.execute(select(BlobRow.data).where(BlobRow.sha256 == sha256)).scalar()
         if packed is None:
             return None
@@ -389,15 +410,13 @@ class SqlJournal:
         query = select(EventRow.seq, EventRow.kind, EventRow.body, EventRow.link)
         query = query.where(EventRow.window_id == self.window_id, EventRow.seq > after_seq)
         try:
-            with self._store._engine.connect() as connection:
+            with self._store.reading() as connection:
                 rows = connection.execute(query.order_by(EventRow.seq).limit(size))  # type: ignore[arg-type]
                 return [Record(*row) for row in rows]
-        except (DBAPIError, TypeError, ValueError) as error:
-            if _is_outside(error):
-                raise StoreFault(f"{self._store.path.name} cannot be read: {_cause(error)}") from error
+        except CorruptJournal as error:
             if size > 1:
                 return self._readable_prefix(after_seq)
-            raise CorruptJournal(f"record {after_seq + 1} of {self.window_id} is damaged: {_cause(error)}", after_seq + 1) from error
+            raise CorruptJournal(f"record {after_seq + 1} of {self.window_id}: {error}", after_seq + 1) from error
 
     def _readable_prefix(self, after_seq: int) -> list[Record]:
         """Read record by record up to the damage; the next chunk then starts on it and names it."""

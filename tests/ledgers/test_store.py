@@ -255,8 +255,21 @@ async def test_a_blob_of_many_windows_is_kept_once_and_packed(path):
 
 def run_row(run_id: str, **changed: object) -> RunRow:
     """A run as lists show it."""
-    values = {"window_id": "w1", "stack": "hold", "stack_sha256": "ab", "copy_": 1, "status": "SCORED", "reason": "", "stake_wei": str(2**70)}
+    values = {"window_id": "w1", "stack": "hold", "stack_sha256": "ab", "copy_number": 1, "status": "SCORED", "reason": "", "stake_wei": str(2**70)}
     return RunRow(**{**values, "run_id": run_id, "turns_answered": 1, "turns_total": 1, "fills": 0, **changed})
+
+
+async def test_a_bug_in_one_job_leaves_the_writer_at_work(path):
+    with Store(path, exclusive=True) as store:
+        with pytest.raises(ZeroDivisionError):
+            await store._writer.written(lambda: 1 // 0)
+        await store.journal("w1").append(counted(1))
+        assert store.journal("w1").head()[0] == 1
+
+
+async def test_a_path_may_hold_any_characters(tmp_path):
+    await filled(tmp_path / "a home?x=1#%41" / "journal.db", 1)
+    assert (tmp_path / "a home?x=1#%41" / "journal.db").stat().st_size > 0
 
 
 def test_read_tables_are_replaced_window_by_window(path):
