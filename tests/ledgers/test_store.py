@@ -1,8 +1,8 @@
 """The store: what was acknowledged stays, whatever happens to the process, the disk or the file."""
 
 import asyncio
+import contextlib
 import os
-import resource
 import signal
 import sqlite3
 from pathlib import Path
@@ -11,7 +11,7 @@ import pytest
 
 from ledgers.errors import CorruptJournal, StoreFault
 from ledgers.identity import sha256_hex
-from ledgers.journal import GENESIS, verify
+from ledgers.journal import GENESIS, Record, verify
 from ledgers.store import MIGRATIONS, RunRow, Store, WindowRow
 from tests.ledgers.given import counted, python
 
@@ -224,12 +224,11 @@ async def test_damage_anywhere_in_the_file_is_never_read_as_truth(path, place):
     with path.open("r+b") as file:
         file.seek(int(path.stat().st_size * place))
         file.write(os.urandom(64))
-    with Store(path, exclusive=False) as reader:
-        with pytest.raises(CorruptJournal) as caught:
-            verify(reader.journal("w1").read())
-            assert next(reader.journal("w1").read(after_seq=199), None) == truth[-1], "cut off at the end"
-            raise CorruptJournal("damage in free space")
-    assert caught.value.seq is None or 1 <= caught.value.seq <= 200
+    read: list[Record] = []
+    with Store(path, exclusive=False) as reader, contextlib.suppress(CorruptJournal):
+        verify(each for each in reader.journal("w1").read() if not read.append(each))
+    held = [record for record, true in zip(read, truth, strict=False) if record == true]
+    assert len(read) - len(held) <= 1, "only the record that verify refused may differ"
 
 
 async def test_a_blob_that_changed_is_corrupt(path):
