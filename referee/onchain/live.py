@@ -63,10 +63,13 @@ class LiveWindow:
     stamp: Stamp = field(init=False)
     faulted_ts_ms: int | None = field(init=False)
     """Since when no lane answers; none while one does."""
+    writing: dict[str, asyncio.Lock] = field(init=False)
+    """By run: held from reading its books to recording what was made of them, so that no fill slips in between."""
     refereeing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REFEREED_AT_ONCE))
     marking: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MARKED_AT_ONCE))
 
     def __post_init__(self) -> None:
+        self.writing = {run_id: asyncio.Lock() for run_id in self.seats}
         self.stamp = Stamp(self.window_id, self.state.ts_ms, self.state.ts_ms)
         self.faulted_ts_ms = self.state.faulted and self.state.faulted.ts_ms
 

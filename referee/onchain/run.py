@@ -263,9 +263,10 @@ async def adjudicate(live: LiveWindow, seat: Seat, number: int, orders: Sequence
         if isinstance(desk, ChainFault):
             await record(live, not_filled(seat.run_id, order_id, LEDGERS, FAULT, str(desk), now_ms))
             continue
-        refereed = await desk.order(asked, live.state.books.both(seat.run_id))
-        check_outcomes(order_id, refereed)
-        await record(live, *refereed.events, blobs=refereed.blobs)
+        async with live.writing[seat.run_id]:
+            refereed = await desk.order(asked, live.state.books.both(seat.run_id))
+            check_outcomes(order_id, refereed)
+            await record(live, *refereed.events, blobs=refereed.blobs)
 
 
 async def sit_down(live: LiveWindow, seat: Seat, number: int, arrived_ts_ms: int) -> DecisionDesk | ChainFault:
@@ -303,7 +304,7 @@ async def mark(live: LiveWindow, run_ids: Sequence[str], clock: str) -> None:
 async def mark_run(live: LiveWindow, run_id: str, clock: str, pin: Pin | None, fault: str) -> None:
     """Mark one run."""
     run = live.state.runs[run_id]
-    async with live.marking:
+    async with live.marking, live.writing[run_id]:
         books = live.state.books.both(run_id)
         if pin is not None:
             try:
@@ -345,7 +346,7 @@ async def sell_out(live: LiveWindow, run_ids: Sequence[str]) -> dict[str, str]:
 
 async def sell_out_run(live: LiveWindow, run_id: str, pin: Pin) -> str:
     """Sell one run out in full on every ledger, in one append; return the fault that hindered it, or nothing."""
-    async with live.marking:
+    async with live.marking, live.writing[run_id]:
         books = tuple(live.state.books.both(run_id).values())
         try:
             valued = await live.desk.value(run_id, live.state.runs[run_id].opened.wallet, books, pin)

@@ -13,7 +13,7 @@ from ledgers.errors import ChainFault, FeedFault
 from ledgers.journal import verify
 from ledgers.money import MicroUsd, Wei
 from referee.onchain.events import (
-    HEADLINE, BundleShown, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered,
+    HEADLINE, BundleShown, ClockJumped, DecisionMalformed, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered,
     OrderNotFilled, OrderRefused, ReorgSeen, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated,
     WindowOpened, WindowPaused, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
