@@ -20,7 +20,7 @@ from chain.devnet.devnet import Devnet
 
 SEED = 7
 WARM_BLOCKS = 40
-"""Blocks of market before the first test, so that there is a history to read."""
+"""Blocks of market before the first test, so that there is a history to read; the odd tokens are not traded yet."""
 
 
 @pytest.fixture(scope="session")

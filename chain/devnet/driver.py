@@ -14,10 +14,12 @@ from random import Random
 from chain.devnet.assets import ASSETS, ETH_SIGMA_PPM, ETH_USD
 from chain.devnet.calls import Tx
 from chain.devnet.places import HONEST, Deployment, Market
+from chain.devnet.kinds import EQUAL
 from chain.devnet.launches import YOUNG, due, launch
 from chain.devnet.miner import Miner
 from chain.devnet.prices import ETHER, Paths, Tape
-from chain.devnet.traders import Move, Scene, arbitrageur, keeper, momentum, noise, pair_provider, range_provider, rug, sniper
+from chain.devnet.traders import Move, Scene, arbitrageur, gambler, keeper, momentum, noise, pair_provider, range_provider, rug, sniper
+from chain.devnet.zoo import ZOO
 
 VISIT_BLOCKS = 3
 """An arbitrageur visits each pool once in so many blocks; those of ETH in dollars in every one."""
@@ -26,6 +28,11 @@ MOMENTUM_BLOCKS = 4
 WATCHED = 6
 """How many pools momentum traders watch."""
 PROVIDER_BLOCKS = 6
+ODD_AGE = 45
+"""Blocks of market before odd tokens are traded too; until then their pools are as they were made."""
+BOUGHT = frozenset(odd.kind for odd in ZOO if odd.buyable)
+"""Kinds of the zoo that can be bought, though not all sold again."""
+SOLD = frozenset(odd.kind for odd in ZOO if odd.outcomes.sell == EQUAL)
 Planned = tuple[str, Move]
 
 
@@ -43,6 +50,7 @@ class Driver:
         """Transactions by kind of trader and success."""
         self._ether = [market for market in deployment.markets if market.token is None]
         self._traded = [market for market in deployment.markets if market.token and market.token.kind == HONEST]
+        self._odd = [market for market in deployment.markets if market.token and market.token.kind in BOUGHT and market.hub != "usdg"]
 
     def step(self) -> None:
         """Seal the next block with what everybody wants in it. Raises: Refused, ChainFault."""
@@ -73,12 +81,19 @@ class Driver:
             yield "momentum", momentum(deployment, scene, market, rng.choice(cast.momentum))
         if block % PROVIDER_BLOCKS == 0:
             yield "liquidity", self._provided(rng)
+        if age > ODD_AGE:
+            yield "gambler", self._gambled(rng)
         yield from self._launches(block, rng)
 
     def _provided(self, rng: Random) -> Move:
         market = rng.choice([market for market in self._traded if market.place.venue != "v4"])
         provide = pair_provider if market.place.venue == "v2" else range_provider
         return provide(self.deployment, market, rng.choice(self.deployment.cast.providers), rng)
+
+    def _gambled(self, rng: Random) -> Move:
+        market = rng.choice(self._odd)
+        sells = market.place.venue == "v2" and market.token is not None and market.token.kind in SOLD
+        return gambler(self.deployment, market, rng.choice(self.deployment.cast.noise), sells, rng)
 
     def _launches(self, block: int, rng: Random) -> Iterator[Planned]:
         for born in self.scene.launches:

@@ -26,6 +26,7 @@ STAMP = "installed.sha256"
 GLIBC_MIN = (2, 35)
 """Oldest C library that the node's binary runs on."""
 INSTALL_DEADLINE_S = 600
+NPM_FLAGS = ("--no-audit", "--no-fund", "--loglevel=error", "--fetch-retry-mintimeout=2000", "--fetch-retry-maxtimeout=8000")
 PLATFORMS = {
     ("Linux", "x86_64"): "linux-amd64",
     ("Linux", "aarch64"): "linux-arm64",
@@ -120,7 +121,7 @@ def fetch_packages(folder: Path, npm: list[str], say: Say) -> None:
     for name in PACKAGE_FILES:
         shutil.copyfile(HERE / name, folder / name)
     say("local chain: fetching the node and the contract packages (about 210 MB unpacked)")
-    done = run([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], folder)
+    done = run([*npm, "ci", "--ignore-scripts", *NPM_FLAGS], folder)
     if done.returncode:
         raise ChainFault("registry", f"the packages of the local chain could not be fetched ({last_line(done)}); check the network and npm's registry setting, then run `make setup` again")
 

@@ -7,7 +7,7 @@ next block. All moves of a block read the same state. Sizes are integers; chance
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -37,6 +37,8 @@ SHARE_CUT = 4
 """How many shares of a pair a provider takes out at once: one in so many."""
 MAX_128 = 2**128 - 1
 REMOVE_GAS = 900_000
+ODD_GAS = 6_000_000
+"""Some odd tokens burn a lot."""
 
 
 @dataclass(slots=True)
@@ -202,6 +204,21 @@ def sniper(deployment: Deployment, launch: Launch, trader: str, rng: Random) -> 
         return [swap(deployment.venues, trader, place, deployment.at["weth"], spend_wei, ether=True)]
     approve = Tx(sender=trader, to=token, data=encode("approve(address,uint256)", deployment.at["swap_router_02"], MAX))
     return [approve, swap(deployment.venues, trader, place, token, amount_raw, ether=True)]
+
+
+def gambler(deployment: Deployment, market: Market, trader: str, sells: bool, rng: Random) -> Move:
+    """Buy an odd token for a little ETH, and sell half again where its kind lets one."""
+    assert market.token is not None
+    token, place, spend_wei = market.token.address, market.place, ETH * (1 + rng.randrange(20)) // 200
+    if not (sells and rng.randrange(2)):
+        yield []
+        return [replace(swap(deployment.venues, trader, place, place.other(token), spend_wei, ether=True), gas=ODD_GAS)]
+    [held] = yield [balance(token, trader)]
+    amount_raw = word_at(held, 0) // 2
+    if not amount_raw:
+        return []
+    approve = Tx(sender=trader, to=token, data=encode("approve(address,uint256)", deployment.at["swap_router_02"], MAX))
+    return [approve, replace(swap(deployment.venues, trader, place, token, amount_raw, ether=True), gas=ODD_GAS)]
 
 
 def rug(deployment: Deployment, launch: Launch) -> Move:

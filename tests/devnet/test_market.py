@@ -60,7 +60,7 @@ def test_liquidity_is_added_and_removed(moved, change):
 
 
 def test_every_kind_of_actor_acts(moved):
-    assert {kind for kind, _ in moved.driver.tally} == {"arbitrage", "noise", "momentum", "liquidity", "feed", "launch", "sniper", "rug"}
+    assert {kind for kind, _ in moved.driver.tally} == {"arbitrage", "noise", "momentum", "liquidity", "feed", "launch", "sniper", "rug", "gambler"}
 
 
 def test_transactions_of_the_market_succeed(moved):
