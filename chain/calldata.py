@@ -12,7 +12,8 @@ from eth_utils import keccak
 from ledgers.errors import ChainFault
 
 WORD_MAX = 2**256 - 1
-RETURN_BYTES_MAX = 1 << 20
+RETURN_BYTES_MAX = 1 << 21
+"""More than the gas limits of what is simulated let a contract return, so that no token can make an answer malformed."""
 
 BALANCE_OF = "70a08231"
 APPROVE = "095ea7b3"
@@ -149,12 +150,13 @@ def aggregate3_results(answer: object, count: int) -> list[bytes | None]:
         if int.from_bytes(data[base : base + 32]) != count:
             raise ValueError
         results: list[bytes | None] = []
-        head = base + 32
+        head, left = base + 32, len(data)
         for index in range(count):
             at = head + int.from_bytes(data[head + 32 * index : head + 32 * index + 32])
             length_at = at + int.from_bytes(data[at + 32 : at + 64])
             length = int.from_bytes(data[length_at : length_at + 32])
-            if length_at + 32 + length > len(data):
+            left -= length
+            if length_at + 32 + length > len(data) or left < 0:
                 raise ValueError
             results.append(data[length_at + 32 : length_at + 32 + length] if data[at + 31] == 1 else None)
         return results
@@ -177,7 +179,7 @@ def hex_bytes(value: object) -> bytes:
 
 def hex_int(value: object) -> int:
     """Decode a JSON-RPC quantity of at most 256 bits. Raises: ChainFault for anything else."""
-    if not isinstance(value, str) or value[:2] != "0x" or not 3 <= len(value) <= 66 or not value.isalnum():
+    if not isinstance(value, str) or value[:2] != "0x" or not 3 <= len(value) <= 66 or not (value.isascii() and value.isalnum()):
         raise ChainFault("bad_answer", "expected a 0x quantity")
     try:
         return int(value, 16)

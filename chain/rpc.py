@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from typing import Any, Protocol
 import aiohttp
 import orjson
 
+from chain.text import clean
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
 
@@ -29,6 +31,8 @@ METHODS = frozenset(
 
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 MESSAGE_LENGTH_MAX = 300
+KEY_LENGTH_MIN = 12
+"""Parts of a lane's address at least so long are blotted out of what the node says."""
 COOL_DOWN_MS = 5_000
 """How long a lane that failed is tried last."""
 RATE_LIMIT_CODES = frozenset({429, -32005})
@@ -43,6 +47,12 @@ class Lane:
 
     name: str
     url: str = field(repr=False)
+
+    def without_key(self, text: str) -> str:
+        """Blot out parts of the address in what the node wrote: some nodes repeat the key they were asked with."""
+        for part in re.split(r"[/?&=@:#]+", self.url):
+            text = text.replace(part, "…") if len(part) >= KEY_LENGTH_MIN else text
+        return text
 
 
 class RpcRefused(Exception):
@@ -86,7 +96,8 @@ class HttpTransport:
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._connections_max, keepalive_timeout=60),
-                headers={"Content-Type": "application/json", "User-Agent": USER_AGENT},
+                headers={"Content-Type": "application/json", "User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
+                auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=None),
                 read_bufsize=2**20,
             )
@@ -169,13 +180,15 @@ class RpcDoor:
 
         Shapes: one answer per request in the order asked, each a result or an RpcRefused.
         Raises: ChainFault when no lane answers the whole batch properly."""
+        if not requests:
+            return []
         for method, _ in requests:
             if method not in METHODS:
                 raise PermissionError(f"{method} may not be asked of a node; allowed are read and simulate calls only")
         fault: ChainFault | None = None
         for state in self._in_order():
             try:
-                await self._check(state)
+                await self._check(state, deadline_ms or self.deadline_ms)
                 return await self._ask(state, requests, deadline_ms or self.deadline_ms)
             except ChainFault as error:
                 self._cool(state)
@@ -198,10 +211,10 @@ class RpcDoor:
             if state.lane.name == self.lane:
                 self._cool(state)
 
-    async def _check(self, state: LaneState) -> None:
+    async def _check(self, state: LaneState, deadline_ms: int) -> None:
         if state.checked or self._identity is None:
             return
-        chain_id, block0 = await self._ask(state, [("eth_chainId", []), ("eth_getBlockByNumber", ["0x0", False])], self.deadline_ms)
+        chain_id, block0 = await self._ask(state, [("eth_chainId", []), ("eth_getBlockByNumber", ["0x0", False])], deadline_ms)
         found = (chain_id, block0.get("hash") if isinstance(block0, dict) else None)
         wanted_id, wanted_hash = self._identity
         if found != (hex(wanted_id), wanted_hash):
@@ -252,7 +265,7 @@ def _result(row: dict[str, Any], lane: Lane) -> Any:
         return row["result"]
     error = row["error"] if isinstance(row["error"], dict) else {}
     code = error.get("code") if type(error.get("code")) is int else 0
-    message = str(error.get("message", ""))[:MESSAGE_LENGTH_MAX]
+    message = clean(lane.without_key(str(error.get("message", ""))[: 4 * MESSAGE_LENGTH_MAX]), MESSAGE_LENGTH_MAX)
     if code in RATE_LIMIT_CODES or "rate limit" in message.lower():
         raise ChainFault("rate_limited", f"lane {lane.name} asks for fewer requests")
     data = error.get("data")
