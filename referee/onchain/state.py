@@ -145,6 +145,8 @@ class WindowState:
     books: Books = field(default_factory=Books)
     ts_ms: int = 0
     """Time of the last event."""
+    head_block: int = 0
+    """Newest block that anything was pinned to or knew of."""
     paused: bool = False
     resumed_ts_ms: int | None = None
     """When a process last took the window up again."""
@@ -158,6 +160,8 @@ class WindowState:
     def apply(self, event: Event) -> None:
         """Fold one event in. Raises: CorruptJournal when it cannot follow what was there."""
         self.ts_ms = event.ts_ms
+        if (pin := getattr(event, "pin", None)) is not None:
+            self.head_block = max(self.head_block, pin.head_block)
         match event:
             case WindowOpened():
                 self.opened = event

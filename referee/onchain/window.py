@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from ledgers.errors import CorruptJournal, RefereeError
 from ledgers.identity import INTEGER_MAX, canonical_bytes, sha256_hex
-from referee.onchain.rules import DEFAULT, RULES
+from referee.onchain.rules import DEFAULT, RULES, Rules, rules_named
 
 SCHEMA = "window/1"
 LENGTH_S_MIN, LENGTH_S_MAX = 10, 7 * 86_400
@@ -187,6 +187,11 @@ class Window:
     def sha256(self) -> str:
         """Identity of the window file."""
         return sha256_hex(self.canonical)
+
+    @property
+    def ruled_by(self) -> Rules:
+        """The rules in force: the named ones, with the board policy that the window asks for."""
+        return replace(rules_named(self.rules), board_policy=self.board)
 
     @property
     def blobs(self) -> dict[str, bytes]:

@@ -1,0 +1,188 @@
+"""The assembly: the one place that builds clocks, doors, stores, desks and stacks, from settings and a window.
+
+Everything else is given what it needs. Source: design §3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+
+from chain.devnet.process import Progress, nobody
+from chain.market import MarketIndex
+from chain.network import Network, load_network
+from chain.pools import PoolGraph
+from chain.probe import Capabilities, check_identity, probe
+from chain.rpc import Lane, RpcDoor
+from harnesses.manifest import Harness, load_harness
+from ledgers.clock import Clock
+from ledgers.identity import identity_of, sha256_hex
+from ledgers.journal import Journal
+from ledgers.store import Store
+from ops.home_chain import DEVNET, HomeChain
+from ops.live_market import LiveMarket
+from ops.scheduler import TickAlarm
+from ops.settings import BadSettings, Settings
+from referee.onchain.baselines import Baseline, baseline, scripted
+from referee.onchain.board import Desk
+from referee.onchain.live import LiveWindow, Seat
+from referee.onchain.state import WindowState, folded
+from referee.onchain.window import BadWindow, RunPlan, Window
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("ledgers", "prompts", "harnesses", "chain", "referee", "exam", "ops")
+CODE_SUFFIXES = (".py", ".toml", ".sol", ".vy", ".js", ".json", ".lock", ".md")
+NOT_CODE = ("node_modules", "__pycache__", ".build", "build")
+HARNESS = "baseline-1"
+HISTORY_STEPS_PER_INTERVAL = 10
+"""Price points that the bundle shows for one interval of the window."""
+
+
+@asynccontextmanager
+async def live_window(
+    settings: Settings, window: Window, journal: Journal, clock: Clock, progress: Progress = nobody
+) -> AsyncIterator[tuple[LiveWindow, HomeChain | None]]:
+    """Build a window's doors, fresh or as its journal left it, and close them at the end.
+
+    Raises: BadWindow, BadSettings, ChainFault."""
+    network, state = network_named(window.network), folded(journal.read())
+    places = seats(window, journal.window_id, clock)
+    home_chain = HomeChain(home=settings.home, seed=window.seed, clock=clock, progress=progress) if network.name == DEVNET else None
+    async with AsyncExitStack() as closing:
+        if home_chain is not None:
+            closing.push_async_callback(home_chain.down)
+        door = RpcDoor([await home_chain.up(state)] if home_chain else lanes(settings, network), clock=clock)
+        closing.push_async_callback(door.close)
+        alarm = TickAlarm(clock)
+        closing.callback(alarm.close)
+        found = await probed(door, network, clock, state)
+        yield assembled(window, places, journal, state, door, network, found, clock, alarm), home_chain
+
+
+def assembled(
+    window: Window, places: dict[str, Seat], journal: Journal, state: WindowState, door: RpcDoor, network: Network,
+    found: Capabilities, clock: Clock, alarm: TickAlarm,
+) -> LiveWindow:  # fmt: skip
+    """Put a live window together from its parts."""
+    rules, graph = window.ruled_by, PoolGraph(network)
+    step_s = max(1, window.interval_ms // (1_000 * HISTORY_STEPS_PER_INTERVAL))
+    index = MarketIndex(door, network, graph, history_step_s=step_s, tokens=window.tokens)
+    return LiveWindow(
+        window=window,
+        rules=rules,
+        seats=places,
+        journal=journal,
+        clock=clock,
+        alarm=alarm,
+        desk=Desk(door, network, graph, rules, clock, found.clock_offset_ms),
+        market=LiveMarket(rpc=door, chain=network, index=index, rules=rules, found=found),
+        code_sha256=code_sha256(),
+        state=state,
+    )
+
+
+async def probed(door: RpcDoor, network: Network, clock: Clock, state: WindowState) -> Capabilities:
+    """Find out what the node is, and believe no other from then on. Raises: ChainFault."""
+    expected = state.opened.block0_hash if state.opened else None
+    found = await probe(door, network, clock)
+    check_identity(found, network, expected)
+    door.expect_identity(found.chain_id, found.block0_hash)
+    return found
+
+
+# --- networks ---------------------------------------------------------------------------------------------------------
+
+
+def network_named(name: str) -> Network:
+    """Load a network. Raises: BadWindow naming the known ones."""
+    try:
+        return load_network(name)
+    except ValueError as error:
+        raise BadWindow(str(error)) from None
+
+
+def lanes(settings: Settings, network: Network) -> list[Lane]:
+    """Name the lanes to a real chain. Raises: BadSettings when there is none."""
+    urls = settings.lane_urls()
+    if not urls:
+        raise BadSettings(f"{network.name} is a real chain and needs a node: set REFEREE_RPC_URLS to its address")
+    return [Lane(f"lane-{place}", url) for place, url in enumerate(urls, start=1)]
+
+
+# --- stacks -----------------------------------------------------------------------------------------------------------
+
+
+def seats(window: Window, window_id: str, clock: Clock) -> dict[str, Seat]:
+    """Seat every run of a window. Shapes: by run id, in the order of the file. Raises: BadWindow."""
+    harness = load_harness(HARNESS)
+    return {plan.run_id: _seat(window, plan, harness, clock) for plan in window.runs(window_id)}
+
+
+def _seat(window: Window, plan: RunPlan, harness: Harness, clock: Clock) -> Seat:
+    try:
+        built = _baseline(window, plan, harness)
+    except ValueError as error:
+        raise BadWindow(f"stack {plan.stack.name}: {error}") from None
+    return Seat(
+        run_id=plan.run_id,
+        copy=plan.copy,
+        stack=built.stack,
+        provider=built.provider(clock),
+        prompt="",
+        seed=built.seed,
+        turn_ms_max=built.turn_ms_max,
+    )
+
+
+def _baseline(window: Window, plan: RunPlan, harness: Harness) -> Baseline:
+    stack = plan.stack
+    if stack.script is not None:
+        if stack.params:
+            raise ValueError("a script takes no parameters")
+        return scripted(stack.script, harness, window_seed=window.seed, copy=plan.copy, label=stack.name)
+    assert stack.baseline is not None, f"{plan.run_id} has neither baseline nor script"
+    return baseline(stack.baseline, dict(stack.params), harness, window_seed=window.seed, copy=plan.copy, label=stack.name)
+
+
+# --- store ------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def held_store(settings: Settings) -> Iterator[Store]:
+    """Hold the home's store for this process alone; one in which nothing came to be is taken away again.
+
+    Raises: StoreFault."""
+    fresh = not settings.store_path.exists()
+    made_home = not settings.home.exists()
+    settings.home.mkdir(parents=True, exist_ok=True)
+    empty = False
+    try:
+        with Store(settings.store_path, exclusive=True) as store:
+            try:
+                yield store
+            finally:
+                empty = fresh and not store.window_ids()
+    finally:
+        if empty:
+            _clear(settings.store_path, settings.home if made_home else None)
+
+
+def _clear(store_path: Path, home: Path | None) -> None:
+    for path in store_path.parent.glob(f"{store_path.name}*"):
+        path.unlink(missing_ok=True)
+    if home is not None and not any(home.iterdir()):
+        home.rmdir()
+
+
+# --- identity ---------------------------------------------------------------------------------------------------------
+
+
+def code_sha256(root: Path = ROOT) -> str:
+    """Hash the code tree: every source and data file of the product's packages, by path."""
+    return identity_of({path.relative_to(root).as_posix(): sha256_hex(path.read_bytes()) for path in _code_files(root)})
+
+
+def _code_files(root: Path) -> Sequence[Path]:
+    found = (path for package in PACKAGES for path in (root / package).rglob("*") if path.suffix in CODE_SUFFIXES)
+    return sorted(path for path in found if path.is_file() and not set(path.relative_to(root).parts) & set(NOT_CODE))

@@ -1,0 +1,151 @@
+"""The daemon: plays one window of a home to its end, or to a pause.
+
+The first Ctrl-C pauses: nobody is woken any more, questions are given up, orders under way end, and the pause is
+recorded. The second ends the process at once, as a kill would; a resume settles what is owed either way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from chain.devnet.process import Progress, nobody
+from ledgers.clock import Clock
+from ledgers.errors import RefereeError
+from ledgers.journal import Journal
+from ledgers.store import Store
+from ops.assembly import held_store, live_window, seats
+from ops.home_chain import HomeChain
+from ops.settings import Settings
+from referee.onchain.live import LiveWindow
+from referee.onchain.run import open_window, play_window, resume
+from referee.onchain.state import WindowState, folded
+from referee.onchain.tables import rows
+from referee.onchain.window import Window, load_window, next_window_id, restored
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+Beside = Callable[[LiveWindow], Awaitable[None]]
+"""Runs beside a window and is cancelled when it ends."""
+
+
+class NothingToResume(RefereeError):
+    """There is no window that could be taken up again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How playing ended."""
+
+    window_id: str
+    sealed: bool
+    """False when an operator paused the window."""
+    troubles: tuple[str, ...]
+    """What went wrong beside the window; it never ends one."""
+
+
+async def play_file(settings: Settings, path: Path, clock: Clock, *, besides: tuple[Beside, ...] = (), progress: Progress = nobody) -> Played:
+    """Open a window from its file and play it. Raises: BadWindow, BadSettings, Fault, Refused; KeyboardInterrupt when ended at once."""
+    window = load_window(path)
+    seats(window, "w0", clock)
+    with held_store(settings) as store:
+        journal = store.journal(next_window_id(store.window_ids()))
+        return await _play(settings, store, journal, window, clock, besides, progress, open_window)
+
+
+async def play_on(
+    settings: Settings, clock: Clock, *, window_id: str | None = None, accept_code_change: bool = False, besides: tuple[Beside, ...] = (), progress: Progress = nobody
+) -> Played:
+    """Take up the named window, else the last one that was not sealed. Raises: as `play_file`, and NothingToResume."""
+    if not settings.store_path.exists():
+        raise NothingToResume(f"nothing has been run in {settings.home} yet; name a window file to play")
+    with held_store(settings) as store:
+        journal, state = unfinished(store, window_id)
+
+        async def take_up(live: LiveWindow) -> None:
+            await resume(live, accept_code_change=accept_code_change)
+
+        return await _play(settings, store, journal, window_of(journal, state), clock, besides, progress, take_up)
+
+
+def unfinished(store: Store, window_id: str | None) -> tuple[Journal, WindowState]:
+    """Find the window to take up. Raises: NothingToResume, CorruptJournal."""
+    known = store.window_ids()
+    if window_id is not None and window_id not in known:
+        raise NothingToResume(f"no window named {window_id[:80]!r} in this home")
+    for name in [window_id] if window_id else sorted(known, key=lambda name: (len(name), name), reverse=True):
+        journal = store.journal(name)
+        state = folded(journal.read())
+        if state.sealed is None:
+            return journal, state
+    raise NothingToResume(f"{window_id or 'every window of this home'} is sealed; there is nothing to resume")
+
+
+def window_of(journal: Journal, state: WindowState) -> Window:
+    """Rebuild a window from its journal. Raises: CorruptJournal."""
+    assert state.opened is not None, f"{journal.window_id} has records but no opening"
+    return restored(journal.blob(state.opened.window_file_sha256) or b"", journal.blob)
+
+
+async def _play(
+    settings: Settings, store: Store, journal: Journal, window: Window, clock: Clock, besides: tuple[Beside, ...], progress: Progress, begin: Beside
+) -> Played:
+    async with live_window(settings, window, journal, clock, progress) as (live, home_chain):
+        try:
+            await begin(live)
+            _write_tables(store, live)
+            with pausing_on_signal(live):
+                sealed, troubles = await _beside(live, home_chain, besides)
+        finally:
+            if live.state.opened is not None:
+                _write_tables(store, live)
+    return Played(journal.window_id, sealed, troubles)
+
+
+async def _beside(live: LiveWindow, home_chain: HomeChain | None, besides: tuple[Beside, ...]) -> tuple[bool, tuple[str, ...]]:
+    """Play, with everything that runs beside; what fails there is told at the end and never ends the window."""
+    watch = [home_chain.watch(live.desk.rpc, live.state)] if home_chain else []
+    tasks = [asyncio.ensure_future(work) for work in (*watch, *(beside(live) for beside in besides))]
+    try:
+        sealed = await play_window(live)
+    finally:
+        for task in tasks:
+            task.cancel()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+    return sealed, tuple(f"{type(end).__name__}: {end}" for end in ends if isinstance(end, Exception))
+
+
+def _write_tables(store: Store, live: LiveWindow) -> None:
+    events, root = live.journal.head()
+    store.rebuild(live.window_id, rows(live.state, events, root))
+
+
+@contextmanager
+def pausing_on_signal(live: LiveWindow) -> Iterator[None]:
+    """Pause at the first signal, end at once at the second. Raises: KeyboardInterrupt at the second."""
+    loop, playing = asyncio.get_running_loop(), asyncio.current_task()
+    assert playing is not None
+    ended = False
+
+    def heard() -> None:
+        nonlocal ended
+        if live.pausing.is_set():
+            ended = True
+            playing.cancel()
+        live.pausing.set()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, heard)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if ended:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)

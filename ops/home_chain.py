@@ -1,0 +1,81 @@
+"""The local chain under a window: brought up with the window's seed, watched while it runs, built again when it dies.
+
+Equal seeds give equal blocks, so a chain that died, or was never kept, is played again to the newest block that the
+journal knows; fills then stand on the same hashes. Source: design §7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from chain.devnet import process
+from chain.devnet.process import Progress, nobody
+from chain.devnet.standing import Standing, folder_of
+from chain.rpc import Lane, RpcDoor
+from ledgers.clock import Clock
+from ledgers.errors import ChainFault
+from referee.onchain.state import WindowState
+
+DEVNET = "devnet"
+LOOK_MS = 1_000
+"""How often a running window looks whether its chain lives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeChain:
+    """The local chain of one home, for one window."""
+
+    home: Path
+    seed: int
+    clock: Clock
+    progress: Progress = nobody
+
+    async def up(self, state: WindowState) -> Lane:
+        """Bring the chain up, at least as far as the journal knows it. Raises: ChainFault."""
+        before = await self._standing()
+        anchor_ms = None if before and before.seed == self.seed else anchor_of(state, before)
+        standing = await process.ensure(
+            self.home, clock=self.clock, seed=self.seed, min_height=state.head_block + 1, anchor_ms=anchor_ms, progress=self.progress
+        )
+        if before is None or before.owner_pid != standing.owner_pid:
+            self._claim.write_text(str(standing.owner_pid))
+        return Lane(DEVNET, standing.url)
+
+    async def watch(self, door: RpcDoor, state: WindowState) -> None:
+        """Look after the chain until cancelled: one that died is built again, and the door is told where."""
+        while True:
+            await self.clock.sleep_until(self.clock.now_ms() + LOOK_MS)
+            standing = await self._standing()
+            if standing is not None and standing.alive:
+                continue
+            try:
+                door.lanes[0].lane = await self.up(state)
+                door.distrust()
+            except ChainFault:
+                continue
+
+    async def down(self) -> None:
+        """End the chain if a window brought it up; one that a person brought up stays."""
+        standing = await self._standing()
+        if standing is not None and self._claim.is_file() and self._claim.read_text() == str(standing.owner_pid):
+            await process.down(self.home, clock=self.clock)
+            self._claim.unlink(missing_ok=True)
+
+    async def _standing(self) -> Standing | None:
+        return await asyncio.to_thread(process.status, self.home)
+
+    @property
+    def _claim(self) -> Path:
+        """Names the owner process that a window brought up."""
+        return folder_of(self.home) / "of_a_window"
+
+
+def anchor_of(state: WindowState, found: Standing | None) -> int | None:
+    """Wall time of block 0 as the window knew it, so that a rebuilt chain keeps its distance to wall time; none before."""
+    opened = state.opened
+    if opened is None:
+        return None
+    block_time_ms = found.block_time_ms if found else process.BLOCK_TIME_MS
+    return opened.pin.block_ts_s * 1_000 - opened.clock_offset_ms - opened.pin.block * block_time_ms

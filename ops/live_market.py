@@ -1,0 +1,95 @@
+"""The market behind a live run: the chain as it is shown and priced, seen through one node door."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from chain.calldata import hex_bytes, hex_int
+from chain.header import header_of, header_request
+from chain.market import MarketIndex
+from chain.network import Network
+from chain.price import EthUsd, eth_usd
+from chain.probe import Capabilities
+from chain.rpc import RpcDoor, RpcRefused
+from ledgers.errors import ChainFault, FeedFault
+from ledgers.money import MicroUsd
+from referee.onchain.bundle import TOKENS_MAX, shared_bundle
+from referee.onchain.doors import NetworkSeen
+from referee.onchain.events import Pin, WindowOpened
+from referee.onchain.rules import Rules
+
+T = TypeVar("T")
+CODE, NONCE, BALANCE = "eth_getCode", "eth_getTransactionCount", "eth_getBalance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveMarket:
+    """One network, followed block by block."""
+
+    rpc: RpcDoor
+    chain: Network
+    index: MarketIndex
+    rules: Rules
+    found: Capabilities
+    """What the node was found to be when this process began."""
+
+    @property
+    def lane(self) -> str:
+        """Name of the lane that answered last."""
+        return self.rpc.lane
+
+    async def network(self) -> NetworkSeen:
+        """Say what the node is."""
+        return NetworkSeen(
+            name=self.chain.name,
+            label=self.chain.label,
+            chain_id=self.found.chain_id,
+            block0_hash=self.found.block0_hash,
+            client=self.found.client,
+            clock_offset_ms=self.found.clock_offset_ms,
+        )
+
+    async def eth_usd(self, pin: Pin) -> EthUsd:
+        """Price one ETH at a block. Raises: ChainFault, FeedFault."""
+        await self.index.advance(pin.block)
+        return await eth_usd(self.rpc, self.chain, self.index.graph, pin.block, gap_bps_max=self.rules.feed_gap_bps_max)
+
+    async def used_addresses(self, addresses: Collection[str], pin: Pin) -> set[str]:
+        """Name those addresses that have code, a nonce or a balance. Raises: ChainFault."""
+        asked = [(method, [address, hex(pin.block)]) for address in addresses for method in (CODE, NONCE, BALANCE)]
+        answers = await self._batches(asked)
+        return {params[0] for (method, params), answer in zip(asked, answers, strict=True) if _is_used(method, answer)}
+
+    async def hashes(self, blocks: Collection[int]) -> dict[int, str]:
+        """Hash of each block that the node still knows. Raises: ChainFault."""
+        wanted = sorted(blocks)
+        answers = await self._batches([header_request(block) for block in wanted])
+        known = [(block, answer) for block, answer in zip(wanted, answers, strict=True) if answer is not None and not isinstance(answer, RpcRefused)]
+        return {block: header_of(answer, block).block_hash for block, answer in known}
+
+    async def bundle(self, opened: WindowOpened, tick: int, pin: Pin) -> bytes:
+        """Write what every stack of a tick is shown. Raises: ChainFault."""
+        await self.index.advance(pin.block)
+        snapshot = self.index.snapshot(pin, eth_usd_micro_usd=await self._price(pin), tokens_max=TOKENS_MAX)
+        return shared_bundle(snapshot, opened, tick, self.rules)
+
+    async def _price(self, pin: Pin) -> MicroUsd | None:
+        try:
+            return (await self.eth_usd(pin)).micro_usd
+        except FeedFault:
+            return None
+
+    async def _batches(self, requests: Sequence[tuple[str, list]]) -> list:
+        return [answer for chunk in _chunks(requests, self.found.batch_max) for answer in await self.rpc.batch(chunk)]
+
+
+def _is_used(method: str, answer: object) -> bool:
+    if isinstance(answer, RpcRefused):
+        raise ChainFault("bad_answer", f"the node refused {method} of a paper wallet: {answer.message}")
+    return bool(hex_bytes(answer)) if method == CODE else hex_int(answer) != 0
+
+
+def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[at : at + size] for at in range(0, len(items), size))
