@@ -69,8 +69,12 @@ ASSETS = (
     Asset("RUNE", "Rune Stone", "PlainVyper", 18, 210 * USD, 200_000, (v2("usdg", 70_000), v3("usdg", 3_000, 50_000))),
     Asset("PINE", "Pine", "PlainOz", 18, 42 * USD // 10, 20_000_000, (v4("native", 3_000, 100_000), v2("weth", 30_000))),
     Asset("DUSK", "Dusk", "PlainSolady", 9, 45 * USD // 1_000, 500_000_000, (v4("native", 10_000, 60_000), v3("weth", 10_000, 25_000))),
-    Asset("BRIM", "Brim", "PlainVyper", 18, 33 * USD, 2_000_000, (v3("weth", 3_000, 45_000), v2("usdg", 25_000), v4("usdg", 3_000, 30_000))),
-    Asset("HAZE", "Haze", "PlainOz", 18, 6 * USD // 10, 60_000_000, (v3("weth", 100, 20_000), v3("weth", 10_000, 12_000), v2("weth", 20_000))),
+    Asset(
+        "BRIM", "Brim", "PlainVyper", 18, 33 * USD, 2_000_000, (v3("weth", 3_000, 45_000), v2("usdg", 25_000), v4("usdg", 3_000, 30_000))
+    ),
+    Asset(
+        "HAZE", "Haze", "PlainOz", 18, 6 * USD // 10, 60_000_000, (v3("weth", 100, 20_000), v3("weth", 10_000, 12_000), v2("weth", 20_000))
+    ),
     Asset("MOTE", "Mote", "PlainOz", 18, 2 * USD // 100_000, 500_000_000_000, (v2("weth", 1_500),), 8_000),
     Asset("GLIM", "Glimmer", "PlainVyper", 2, 5 * USD, 1_000_000, (v3("weth", 10_000, 3_000),)),
 )

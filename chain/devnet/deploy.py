@@ -35,10 +35,21 @@ def deploy(miner: Miner, toolchain: Path) -> Deployment:
     venues = Venues(at, code_hash(toolchain, "UniswapV2Pair"), code_hash(toolchain, "UniswapV3Pool"))
     fund_owners(miner, at, cast)
     tokens = issue(miner, compiled, cast.issuer)
-    markets = [*ether_markets(venues), *(market for asset, token in zip(ASSETS, tokens, strict=True) for market in token_markets(venues, asset, token))]
+    markets = [
+        *ether_markets(venues),
+        *(market for asset, token in zip(ASSETS, tokens, strict=True) for market in token_markets(venues, asset, token)),
+    ]
     miner.mine_all(openings(venues, cast.issuer, markets))
     zoo_tokens, zoo_markets = deploy_zoo(miner, compiled, venues, cast.zookeeper)
-    built = Deployment(at=at, cast=cast, venues=venues, tokens=(*tokens, *zoo_tokens), markets=(*markets, *zoo_markets), plain=compiled[LAUNCHED], height=miner.height + 1)
+    built = Deployment(
+        at=at,
+        cast=cast,
+        venues=venues,
+        tokens=(*tokens, *zoo_tokens),
+        markets=(*markets, *zoo_markets),
+        plain=compiled[LAUNCHED],
+        height=miner.height + 1,
+    )
     outfit(miner, built)
     return built
 
@@ -55,7 +66,14 @@ def issue(miner: Miner, compiled: Mapping[str, Artifact], issuer: str) -> tuple[
     """Create the honest tokens; their whole supply is the issuer's."""
     first = miner.nonce(issuer)
     tokens = tuple(
-        Token(symbol=asset.symbol, kind=HONEST, address=created_address(issuer, first + index), decimals=asset.decimals, price=asset.price, artifact=asset.artifact)
+        Token(
+            symbol=asset.symbol,
+            kind=HONEST,
+            address=created_address(issuer, first + index),
+            decimals=asset.decimals,
+            price=asset.price,
+            artifact=asset.artifact,
+        )
         for index, asset in enumerate(ASSETS)
     )
     miner.mine_all([Tx(sender=issuer, to=None, data=creation(compiled, asset), gas=DEPLOY_GAS) for asset in ASSETS])
@@ -71,7 +89,12 @@ def ether_markets(venues: Venues) -> list[Market]:
     """The pools that price ETH in dollars."""
     weth, usdg = venues.at["weth"], venues.at["usdg"]
     specs = [(weth, spec) for spec in ETHER_POOLS] + [(NATIVE, spec) for spec in NATIVE_POOLS]
-    return [market_of(venues, None, base, spec.depth_meth * MILLI, "usdg", venues.place(spec.venue, base, usdg, spec.fee_ppm), spec.depth_meth * MILLI) for base, spec in specs]
+    return [
+        market_of(
+            venues, None, base, spec.depth_meth * MILLI, "usdg", venues.place(spec.venue, base, usdg, spec.fee_ppm), spec.depth_meth * MILLI
+        )
+        for base, spec in specs
+    ]
 
 
 def token_markets(venues: Venues, asset: Asset, token: Token) -> list[Market]:
@@ -80,7 +103,17 @@ def token_markets(venues: Venues, asset: Asset, token: Token) -> list[Market]:
     for spec in asset.pools:
         depth_wei = spec.depth_meth * MILLI
         token_raw = depth_wei * ETH_USD * 10**token.decimals // (token.price * ETH)
-        made.append(market_of(venues, token, token.address, token_raw, spec.hub, venues.place(spec.venue, token.address, hubs[spec.hub], spec.fee_ppm), depth_wei))
+        made.append(
+            market_of(
+                venues,
+                token,
+                token.address,
+                token_raw,
+                spec.hub,
+                venues.place(spec.venue, token.address, hubs[spec.hub], spec.fee_ppm),
+                depth_wei,
+            )
+        )
     return made
 
 
@@ -108,10 +141,18 @@ def deploy_zoo(miner: Miner, compiled: Mapping[str, Artifact], venues: Venues, o
     tokens = [zoo_token(odd, created_address(owner, first + index)) for index, odd in enumerate(ZOO)]
     pools = [zoo_markets(venues, odd, token) for odd, token in zip(ZOO, tokens, strict=True)]
     miner.mine_all([Tx(sender=owner, to=None, data=zoo_creation(compiled, odd), gas=DEPLOY_GAS) for odd in ZOO])
-    miner.mine_all([tx for odd, token, mine in zip(ZOO, tokens, pools, strict=True) for tx in owner_calls(venues, owner, odd.before_pools, token, mine)])
+    miner.mine_all(
+        [
+            tx
+            for odd, token, mine in zip(ZOO, tokens, pools, strict=True)
+            for tx in owner_calls(venues, owner, odd.before_pools, token, mine)
+        ]
+    )
     markets = [market for mine in pools for market in mine]
     miner.mine_all(openings(venues, owner, markets))
-    miner.mine_all([tx for odd, token, mine in zip(ZOO, tokens, pools, strict=True) for tx in owner_calls(venues, owner, odd.after_pools, token, mine)])
+    miner.mine_all(
+        [tx for odd, token, mine in zip(ZOO, tokens, pools, strict=True) for tx in owner_calls(venues, owner, odd.after_pools, token, mine)]
+    )
     return tokens, markets
 
 
@@ -129,11 +170,22 @@ def zoo_creation(compiled: Mapping[str, Artifact], odd: ZooToken) -> str:
 def zoo_markets(venues: Venues, odd: ZooToken, token: Token) -> list[Market]:
     hubs = hub_addresses(venues)
     return [
-        market_of(venues, token, token.address, pool.token_raw, pool.quote, venues.place(pool.venue, token.address, hubs[pool.quote], pool.fee_ppm), pool.depth_wei) for pool in odd.pools
+        market_of(
+            venues,
+            token,
+            token.address,
+            pool.token_raw,
+            pool.quote,
+            venues.place(pool.venue, token.address, hubs[pool.quote], pool.fee_ppm),
+            pool.depth_wei,
+        )
+        for pool in odd.pools
     ]
 
 
 def owner_calls(venues: Venues, owner: str, calls: Sequence[ZooCall], token: Token, markets: Sequence[Market]) -> list[Tx]:
     """The owner's calls around the making of pools; a v4 pool is meant by the pool manager."""
     pools = [venues.at["v4_pool_manager"] if market.place.venue == "v4" else market.place.key for market in markets]
-    return [Tx(sender=owner, to=target, data=encode(signature, *values)) for target, signature, values in resolved(calls, token.address, pools)]
+    return [
+        Tx(sender=owner, to=target, data=encode(signature, *values)) for target, signature, values in resolved(calls, token.address, pools)
+    ]

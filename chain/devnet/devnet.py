@@ -34,12 +34,21 @@ class Devnet:
         self._snapshots: dict[str, tuple[int, dict[str, int], Scene]] = {}
 
     @classmethod
-    def build(cls, seed: int = 7, height: int = 0, *, block_time_ms: int = BLOCK_TIME_MS, tape: Tape | None = None, port: int = 0, pid_file: Path | None = None) -> Devnet:
+    def build(
+        cls,
+        seed: int = 7,
+        height: int = 0,
+        *,
+        block_time_ms: int = BLOCK_TIME_MS,
+        tape: Tape | None = None,
+        port: int = 0,
+        pid_file: Path | None = None,
+    ) -> Devnet:
         """Start a node, deploy everything, and play the market up to block `height`.
 
         Raises: ChainFault when the toolchain is missing or the node does not come up."""
         toolchain = require()
-        node = start(toolchain, genesis_fee_wei=genesis_fee_wei(seed, block_time_ms), pid_file=pid_file, port=port)
+        node = start(toolchain, genesis_fee_wei=genesis_fee_wei(seed, block_time_ms, tape), pid_file=pid_file, port=port)
         try:
             miner = Miner(node, block_time_ms)
             chain = cls(node, miner, Driver(miner, deploy(miner, toolchain), seed, tape))
@@ -124,7 +133,7 @@ class Devnet:
         self.close()
 
 
-def genesis_fee_wei(seed: int, block_time_ms: int) -> int:
-    """Base fee of block 0, a mark of the seed: it makes the hash of block 0 tell one market from another."""
-    mark = hashlib.sha256(f"devnet {seed} {block_time_ms}".encode()).digest()
+def genesis_fee_wei(seed: int, block_time_ms: int, tape: Tape | None = None) -> int:
+    """Base fee of block 0, a mark of what the market is made of: it makes the hash of block 0 tell one from another."""
+    mark = hashlib.sha256(f"devnet {seed} {block_time_ms} {tape.sha256 if tape else ''}".encode()).digest()
     return BASE_FEE_WEI + int.from_bytes(mark[:8], "big") % SEED_FEE_SPAN

@@ -37,10 +37,25 @@ def launch(deployment: Deployment, nonce: int, index: int, block: int, rng: Rand
     maker, venues = deployment.cast.launcher, deployment.venues
     address, weth = created_address(maker, nonce), deployment.at["weth"]
     price = depth_wei * ETH_USD * 10**DECIMALS // (pooled_raw * ETH)
-    token = Token(symbol=f"{name[0]}{name.split()[1][:3]}{index}".upper(), kind=HONEST, address=address, decimals=DECIMALS, price=price, artifact=deployment.plain.name)
+    token = Token(
+        symbol=f"{name[0]}{name.split()[1][:3]}{index}".upper(),
+        kind=HONEST,
+        address=address,
+        decimals=DECIMALS,
+        price=price,
+        artifact=deployment.plain.name,
+    )
     place = venues.place("v3", address, weth, 10_000) if index % RUG_EVERY == 2 else venues.place("v2", address, weth, 3_000)
     raw = (pooled_raw, depth_wei) if place.token0 == address else (depth_wei, pooled_raw)
-    code = deployment.plain.bytecode + arguments(("string", "string", "uint8", "uint256"), (name, token.symbol, DECIMALS, SUPPLY * 10**DECIMALS))
-    txs = [Tx(sender=maker, to=None, data=code, gas=DEPLOY_GAS), *venues.approvals(maker, address, place.venue), *venues.open(maker, place, *raw)]
-    born = Launch(Market(token=token, hub="weth", place=place, depth_wei=depth_wei, raw=raw), block, block + RUG_AGE if index % RUG_EVERY == 0 else 0)
+    code = deployment.plain.bytecode + arguments(
+        ("string", "string", "uint8", "uint256"), (name, token.symbol, DECIMALS, SUPPLY * 10**DECIMALS)
+    )
+    txs = [
+        Tx(sender=maker, to=None, data=code, gas=DEPLOY_GAS),
+        *venues.approvals(maker, address, place.venue),
+        *venues.open(maker, place, *raw),
+    ]
+    born = Launch(
+        Market(token=token, hub="weth", place=place, depth_wei=depth_wei, raw=raw), block, block + RUG_AGE if index % RUG_EVERY == 0 else 0
+    )
     return born, txs

@@ -13,7 +13,6 @@ from chain.devnet.calls import Tx
 from chain.devnet.node import BASE_FEE_WEI, GENESIS_S, Node
 from ledgers.errors import ChainFault
 
-
 TOGETHER_MAX = 48
 """Requests in one batch: past about 120 the node lets later ones of a batch overtake, sealing before the last are in."""
 
@@ -50,7 +49,10 @@ class Miner:
             raise ChainFault("bug", f"block {self.height} of the local chain: {len(txs)} transactions sent, {len(receipts)} mined")
         for index, (tx, receipt) in enumerate(zip(txs, receipts, strict=True)):
             if receipt["status"] != "0x1":
-                raise ChainFault("reverted", f"block {self.height} of the local chain: transaction {index} to {tx.to} ({tx.data[:10]}) reverted, gas used {int(receipt['gasUsed'], 16)} of {tx.gas}")
+                raise ChainFault(
+                    "reverted",
+                    f"block {self.height} of the local chain: transaction {index} to {tx.to} ({tx.data[:10]}) reverted, gas used {int(receipt['gasUsed'], 16)} of {tx.gas}",
+                )
         return receipts
 
     def receipts(self) -> list[dict[str, Any]]:

@@ -35,6 +35,8 @@ ACCOUNTS = 20
 BALANCE_ETH = 100_000_000
 READY_TRIES = 1_000
 READY_NAP_S = 0.01
+SETTLE_S = 0.02
+"""A node whose port was taken meanwhile ends within this, and it was another one that answered."""
 CALL_S_MAX = 60
 START_TRIES = 3
 PARENT_DEATH_SIGNAL = 1
@@ -165,7 +167,8 @@ def _free_port() -> int:
 def _answers(node: Node) -> bool:
     for _ in range(READY_TRIES):
         try:
-            return int(node.call("eth_chainId", []), 16) == CHAIN_ID
+            known = int(node.call("eth_chainId", []), 16) == CHAIN_ID
+            return known and not _ended_within(node.process, SETTLE_S)
         except ChainFault:
             if _ended_within(node.process, READY_NAP_S):
                 return False

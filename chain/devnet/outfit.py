@@ -29,7 +29,13 @@ def outfit(miner: Miner, deployment: Deployment) -> None:
             *gifts(deployment, honest, (*traders, *cast.providers)),
             *wraps(deployment, (*traders, *cast.providers, cast.launcher)),
             *[tx for trader in traders for tx in trading_approvals(deployment, honest, trader)],
-            *[tx for provider in cast.providers for token in holdings(at, honest) for venue in ("v2", "v3") for tx in deployment.venues.approvals(provider, token, venue)],
+            *[
+                tx
+                for provider in cast.providers
+                for token in holdings(at, honest)
+                for venue in ("v2", "v3")
+                for tx in deployment.venues.approvals(provider, token, venue)
+            ],
             *deployment.venues.approvals(cast.launcher, at["weth"], "v3"),
         ]
     )
@@ -41,7 +47,9 @@ def gifts(deployment: Deployment, honest: Sequence[Token], actors: Sequence[str]
         yield Tx(sender=issuer, to=usdg, data=encode("transfer(address,uint256)", actor, DOLLARS_RAW))
         cut = ARBITRAGE_CUT if actor == deployment.cast.arbitrageur else OTHERS_CUT
         for asset, token in zip(ASSETS, honest, strict=True):
-            yield Tx(sender=issuer, to=token.address, data=encode("transfer(address,uint256)", actor, asset.supply * 10**asset.decimals // cut))
+            yield Tx(
+                sender=issuer, to=token.address, data=encode("transfer(address,uint256)", actor, asset.supply * 10**asset.decimals // cut)
+            )
 
 
 def wraps(deployment: Deployment, actors: Sequence[str]) -> Iterator[Tx]:

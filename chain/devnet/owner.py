@@ -28,6 +28,10 @@ WRITE_BLOCKS = 10
 """How often the height is written down."""
 STALL_BLOCKS_MAX = 7_200
 """A longer stall moves the anchor instead of being made up."""
+AHEAD_BLOCKS_MAX = 5
+"""Further ahead than this it can only be because the wall clock was set back: the anchor moves."""
+WAIT_BLOCKS = 2
+"""The longest wait for one block, in block times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +105,26 @@ async def live(chain: Devnet, held: Standing, folder: Path, clock: Clock, stoppi
 
 
 async def next_block(chain: Devnet, held: Standing, folder: Path, clock: Clock, stopping: asyncio.Event) -> Standing:
-    """Wait for the next block's time, and play it; after too long a stall, move the anchor first."""
-    behind = due_block(clock.now_ms(), held.anchor_ms, held.block_time_ms) - chain.height
-    if behind > STALL_BLOCKS_MAX:
-        held = replace(held, anchor_ms=held.anchor_ms + behind * held.block_time_ms)
-        standing.write(folder, replace(held, height=chain.height))
-    waiting = [asyncio.ensure_future(clock.sleep_until(held.anchor_ms + (chain.height + 1) * held.block_time_ms)), asyncio.ensure_future(stopping.wait())]
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    """Wait for the next block's time, and play it; a stop or a clock that was set back ends the wait."""
+    moved = anchored(held, chain.height, clock.now_ms())
+    if moved != held:
+        standing.write(folder, replace(moved, height=chain.height))
+    due_ms = moved.anchor_ms + (chain.height + 1) * moved.block_time_ms
+    waiting = [asyncio.ensure_future(clock.sleep_until(due_ms)), asyncio.ensure_future(stopping.wait())]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED, timeout=WAIT_BLOCKS * moved.block_time_ms / 1_000)
     for task in waiting:
         task.cancel()
-    if not stopping.is_set():
-        await play(chain, held, folder)
-    return held
+    if not stopping.is_set() and clock.now_ms() >= due_ms:
+        await play(chain, moved, folder)
+    return moved
+
+
+def anchored(held: Standing, height: int, now_ms: int) -> Standing:
+    """The standing with its anchor, moved when the chain is too far behind to catch up, or when time went back."""
+    behind = due_block(now_ms, held.anchor_ms, held.block_time_ms) - height
+    if -AHEAD_BLOCKS_MAX <= behind <= STALL_BLOCKS_MAX:
+        return held
+    return replace(held, anchor_ms=held.anchor_ms + behind * held.block_time_ms)
 
 
 async def play(chain: Devnet, held: Standing, folder: Path) -> None:

@@ -6,6 +6,7 @@ Integers only, so that every machine walks the same path. Units: dollars × 10¹
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -31,6 +32,8 @@ class Tape:
     """Recorded prices by symbol: times in milliseconds since the market began, ascending, and prices."""
 
     rows: Mapping[str, tuple[tuple[int, int], ...]]
+    sha256: str
+    """Identity of the recorded text."""
 
     def at(self, symbol: str, elapsed_ms: int) -> int | None:
         """The last recorded price, the first one before that, or nothing for a symbol that was not recorded."""
@@ -49,8 +52,10 @@ def read_tape(text: str) -> Tape:
         try:
             rows.setdefault(str(row["symbol"]), []).append((int(row["t_ms"]), dollars(str(row["usd"]))))
         except (KeyError, ValueError, TypeError) as error:
-            raise ValueError(f"tape row {number}: expected t_ms, symbol and usd (a decimal string), found {str(dict(row))[:100]}") from error
-    return Tape({symbol: tuple(sorted(found)) for symbol, found in rows.items()})
+            raise ValueError(
+                f"tape row {number}: expected t_ms, symbol and usd (a decimal string), found {str(dict(row))[:100]}"
+            ) from error
+    return Tape({symbol: tuple(sorted(found)) for symbol, found in rows.items()}, hashlib.sha256(text.encode()).hexdigest())
 
 
 def dollars(text: str) -> int:

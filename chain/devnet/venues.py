@@ -101,9 +101,16 @@ class Venues:
         start = isqrt((raw1 << 192) // raw0)
         if place.venue == "v3":
             signature = "createAndInitializePoolIfNecessary(address,address,uint24,uint160)"
-            made = Tx(sender=owner, to=self.at["v3_positions"], data=encode(signature, place.token0, place.token1, place.fee_ppm, start), gas=POOL_GAS)
+            made = Tx(
+                sender=owner,
+                to=self.at["v3_positions"],
+                data=encode(signature, place.token0, place.token1, place.fee_ppm, start),
+                gas=POOL_GAS,
+            )
             return [made, self.add_v3(owner, place, place.full_range, raw0, raw1)]
-        made = Tx(sender=owner, to=self.at["v4_pool_manager"], data=encode(f"initialize({POOL_KEY},uint160)", place.pool_key, start), gas=POOL_GAS)
+        made = Tx(
+            sender=owner, to=self.at["v4_pool_manager"], data=encode(f"initialize({POOL_KEY},uint160)", place.pool_key, start), gas=POOL_GAS
+        )
         return [made, self.add_v4(owner, place, place.full_range, raw0, raw1)]
 
     def add_v2(self, owner: str, place: Place, raw0: int, raw1: int) -> Tx:
@@ -115,7 +122,12 @@ class Venues:
             data = encode("addLiquidityETH(address,uint256,uint256,uint256,address,uint256)", token, amounts[token], 0, 0, owner, FOREVER)
             return Tx(sender=owner, to=self.at["v2_router"], data=data, value_wei=amounts[weth], gas=MINT_GAS)
         signature = "addLiquidity(address,address,uint256,uint256,uint256,uint256,address,uint256)"
-        return Tx(sender=owner, to=self.at["v2_router"], data=encode(signature, place.token0, place.token1, raw0, raw1, 0, 0, owner, FOREVER), gas=MINT_GAS)
+        return Tx(
+            sender=owner,
+            to=self.at["v2_router"],
+            data=encode(signature, place.token0, place.token1, raw0, raw1, 0, 0, owner, FOREVER),
+            gas=MINT_GAS,
+        )
 
     def add_v3(self, owner: str, place: Place, ticks: tuple[int, int], raw0: int, raw1: int) -> Tx:
         """Mint a v3 position."""
@@ -128,7 +140,10 @@ class Venues:
         liquidity = isqrt(raw0 * raw1)
         most = (raw0 + raw0 // 50 + 1, raw1 + raw1 // 50 + 1)
         mint_types = (POOL_KEY, "int24", "int24", "uint256", "uint128", "uint128", "address", "bytes")
-        steps = [arguments(mint_types, (place.pool_key, *ticks, liquidity, *most, owner, b"")), arguments(("address", "address"), (place.token0, place.token1))]
+        steps = [
+            arguments(mint_types, (place.pool_key, *ticks, liquidity, *most, owner, b"")),
+            arguments(("address", "address"), (place.token0, place.token1)),
+        ]
         actions = [MINT_POSITION, SETTLE_PAIR]
         if place.token0 == NATIVE:
             actions.append(SWEEP)

@@ -60,7 +60,17 @@ def test_liquidity_is_added_and_removed(moved, change):
 
 
 def test_every_kind_of_actor_acts(moved):
-    assert {kind for kind, _ in moved.driver.tally} == {"arbitrage", "noise", "momentum", "liquidity", "feed", "launch", "sniper", "rug", "gambler"}
+    assert {kind for kind, _ in moved.driver.tally} == {
+        "arbitrage",
+        "noise",
+        "momentum",
+        "liquidity",
+        "feed",
+        "launch",
+        "sniper",
+        "rug",
+        "gambler",
+    }
 
 
 def test_transactions_of_the_market_succeed(moved):
@@ -69,7 +79,10 @@ def test_transactions_of_the_market_succeed(moved):
 
 
 def test_feed_is_within_one_percent_of_every_pool_of_ether(moved):
-    answer = decode(("uint80", "int256", "uint256", "uint256", "uint80"), moved.node.call("eth_call", [{"to": moved.addresses["feed"], "data": encode("latestRoundData()")}, "latest"]))[1]
+    answer = decode(
+        ("uint80", "int256", "uint256", "uint256", "uint80"),
+        moved.node.call("eth_call", [{"to": moved.addresses["feed"], "data": encode("latestRoundData()")}, "latest"]),
+    )[1]
     usdg = moved.addresses["usdg"]
     for market in (market for market in moved.deployment.markets if market.token is None):
         price = price_of(moved, market) if market.place.token1 == usdg else 1 / price_of(moved, market)
@@ -77,7 +90,9 @@ def test_feed_is_within_one_percent_of_every_pool_of_ether(moved):
 
 
 def test_deep_pools_follow_what_their_token_is_worth(moved):
-    for market in (market for market in moved.deployment.markets if market.token and market.token.kind == "honest" and market.depth_wei >= 20 * 10**18):
+    for market in (
+        market for market in moved.deployment.markets if market.token and market.token.kind == "honest" and market.depth_wei >= 20 * 10**18
+    ):
         slack = Fraction(market.place.fee_ppm + 25_000, 10**6)
         assert abs(price_of(moved, market) / worth_of(moved, market) - 1) < slack, market
 
@@ -90,7 +105,9 @@ def test_launches_appear_with_a_pool(moved):
 
 
 def test_a_rug_leaves_its_pool_empty(moved):
-    first = moved.node.call("eth_getLogs", [{"fromBlock": hex(moved.deployment.height + 1), "toBlock": "latest", "address": moved.addresses["v2_factory"]}])[0]
+    first = moved.node.call(
+        "eth_getLogs", [{"fromBlock": hex(moved.deployment.height + 1), "toBlock": "latest", "address": moved.addresses["v2_factory"]}]
+    )[0]
     pair = decode(("address", "uint256"), first["data"])[0]
     state = moved.node.call("eth_call", [{"to": pair, "data": encode("getReserves()")}, "latest"])
     assert min(decode(("uint112", "uint112", "uint32"), state)[:2]) < 10**6

@@ -74,7 +74,9 @@ def test_many_transactions_are_sealed_together_and_in_order(chain):
 
 def test_the_whole_history_of_logs_is_kept(chain):
     chain.mine(80)
-    pairs = chain.node.call("eth_getLogs", [{"fromBlock": "0x0", "toBlock": hex(chain.deployment.height), "address": chain.addresses["v2_factory"]}])
+    pairs = chain.node.call(
+        "eth_getLogs", [{"fromBlock": "0x0", "toBlock": hex(chain.deployment.height), "address": chain.addresses["v2_factory"]}]
+    )
     assert len(pairs) == sum(market.place.venue == "v2" for market in chain.deployment.markets)
 
 

@@ -32,7 +32,15 @@ def test_a_symbol_that_was_not_recorded_walks_on_its_own():
     assert walked(1, 50, read_tape('{"t_ms": 1, "symbol": "ACRN", "usd": "12.4"}')).now == walked(1, 50).now
 
 
-@pytest.mark.parametrize("row", ['{"t_ms": 1, "symbol": "A"}', '{"t_ms": 1, "symbol": "A", "usd": "-1"}', '{"t_ms": 1, "symbol": "A", "usd": "1e3"}', '{"t_ms": "x", "symbol": "A", "usd": "1"}'])
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{"t_ms": 1, "symbol": "A"}',
+        '{"t_ms": 1, "symbol": "A", "usd": "-1"}',
+        '{"t_ms": 1, "symbol": "A", "usd": "1e3"}',
+        '{"t_ms": "x", "symbol": "A", "usd": "1"}',
+    ],
+)
 def test_a_bad_row_of_a_tape_is_named(row):
     with pytest.raises(ValueError, match="tape row 1: expected t_ms, symbol and usd"):
         read_tape(row)

@@ -32,7 +32,9 @@ def test_every_package_is_pinned_and_the_hardhat_tools_are_left_out():
     packages = json.loads((toolchain.HERE / "package-lock.json").read_text())["packages"]
     wanted = json.loads((toolchain.HERE / "package.json").read_text())["dependencies"]
     assert all(version[0].isdigit() for version in wanted.values())
-    assert not any("hardhat" in name.removeprefix("node_modules/hardhat-watcher") for name in packages) and not any("edr" in name for name in packages)
+    assert not any("hardhat" in name.removeprefix("node_modules/hardhat-watcher") for name in packages) and not any(
+        "edr" in name for name in packages
+    )
 
 
 def test_the_wheel_with_npm_is_pinned_by_hash():
