@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from chain import calldata
 from chain.gas import VIEW_GAS_LIMIT
@@ -24,6 +24,7 @@ from ledgers.money import Wei
 READER = "0x00000000000000000000000000000000005eade5"
 """Sends the balance reads; funded by override only."""
 READER_WEI = 10**24
+READER_PURSE = hex(READER_WEI)
 NATIVE_LOG = "0x" + "ee" * 20
 TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 SLOAD_CODE = "0x5f35545f5260205ff3"
@@ -59,14 +60,25 @@ class SlotWrite:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallAnswer:
-    """What one simulated call did."""
+class CallAnswer(NamedTuple):
+    """What one simulated call did. A tuple that decodes only what is asked of it: most calls of a proof need only work."""
 
     ok: bool
     gas_used: int
-    data: bytes
-    logs: tuple[dict[str, Any], ...]
+    call: dict[str, Any]
+    """The node's own words."""
+
+    @property
+    def data(self) -> bytes:
+        """What it returned, or why it reverted. Raises: ChainFault when that is not hex."""
+        error = self.call.get("error")
+        inside = error.get("data") if isinstance(error, dict) else None
+        return calldata.hex_bytes(inside if isinstance(inside, str) and inside not in ("", "0x") else self.call.get("returnData", "0x"))
+
+    @property
+    def logs(self) -> list[Any]:
+        """What it logged; some nodes keep the log of a reverted call's own transfer, which never happened."""
+        return self.call["logs"] if self.ok else []
 
 
 Handle = tuple[int, int]
@@ -80,11 +92,16 @@ class Simulation:
     network: Network
     pin: Header
     blocks: list[dict[str, Any]] = field(default_factory=list)
+    _fee: str = field(init=False)
+    _gas_limits: list[list[int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._fee = hex(self.pin.base_fee_wei)
 
     def block(self, *, balances_wei: dict[str, int], writes: Sequence[SlotWrite] = (), code: dict[str, str] | None = None) -> None:
         """Open the next simulated block with state overrides; each is one second after the one before."""
         offset = len(self.blocks)
-        overrides: dict[str, Any] = {READER: {"balance": hex(READER_WEI)}}
+        overrides: dict[str, Any] = {READER: {"balance": READER_PURSE}}
         for address, balance_wei in balances_wei.items():
             overrides.setdefault(address, {})["balance"] = hex(balance_wei)
         for address, override in slot_override(writes).items():
@@ -94,24 +111,29 @@ class Simulation:
         header = {
             "number": hex(self.pin.block + 1 + offset),
             "time": hex(self.pin.ts_s + self.network.time_step_s + offset),
-            "baseFeePerGas": hex(self.pin.base_fee_wei),
+            "baseFeePerGas": self._fee,
         }
         if self.network.fee_recipient:
             header["feeRecipient"] = self.network.fee_recipient
         self.blocks.append({"blockOverrides": header, "stateOverrides": overrides, "calls": []})
+        self._gas_limits.append([])
 
     def view(self, to: str, data: str, gas_limit: int = VIEW_GAS_LIMIT) -> Handle:
         """Add a read by the reader."""
-        return self.send(READER, Tx(to, data, gas_limit))
+        return self._add(READER, to, data, gas_limit, 0)
 
     def send(self, sender: str, tx: Tx) -> Handle:
         """Add a transaction of `sender`."""
-        fee = hex(self.pin.base_fee_wei)
-        call = {"from": sender, "to": tx.to, "data": tx.data, "gas": hex(tx.gas_limit), "maxFeePerGas": fee, "maxPriorityFeePerGas": "0x0"}
-        if tx.value_wei:
-            call["value"] = hex(tx.value_wei)
-        self.blocks[-1]["calls"].append(call)
-        return len(self.blocks) - 1, len(self.blocks[-1]["calls"]) - 1
+        return self._add(sender, tx.to, tx.data, tx.gas_limit, tx.value_wei)
+
+    def _add(self, sender: str, to: str, data: str, gas_limit: int, value_wei: int) -> Handle:
+        call = {"from": sender, "to": to, "data": data, "gas": hex(gas_limit), "maxFeePerGas": self._fee, "maxPriorityFeePerGas": "0x0"}
+        if value_wei:
+            call["value"] = hex(value_wei)
+        calls = self.blocks[-1]["calls"]
+        calls.append(call)
+        self._gas_limits[-1].append(gas_limit)
+        return len(self.blocks) - 1, len(calls) - 1
 
     def token_balance(self, token: str, owner: str) -> Handle:
         """Add a read of a token balance."""
@@ -130,8 +152,7 @@ class Simulation:
         """Check the shape of an answer. Raises: ChainFault when it is not an answer to this request."""
         if not isinstance(answer, list) or len(answer) != len(self.blocks):
             raise ChainFault("bad_answer", f"expected {len(self.blocks)} simulated blocks")
-        rows = [_block_calls(block, asked) for block, asked in zip(answer, self.blocks, strict=True)]
-        return Simulated(rows)
+        return Simulated([_block_calls(*each) for each in zip(answer, self.blocks, self._gas_limits, strict=True)])
 
 
 def slot_override(writes: Sequence[SlotWrite]) -> dict[str, Any]:
@@ -169,6 +190,20 @@ class Simulated:
             raise ChainFault("absurd_amount", f"a balance of {value} cannot be")
         return value
 
+    def eth_wei(self, handle: Handle) -> int:
+        """Read an ETH balance, which no token can refuse to tell. Raises: ChainFault."""
+        value = self.word(handle)
+        if value >= ETH_MAX:
+            raise ChainFault("absurd_amount", f"a balance of {value} wei cannot be")
+        return value
+
+    def word(self, handle: Handle) -> int:
+        """Read a number that only the node can fail to tell. Raises: ChainFault."""
+        value = calldata.uint_at(self[handle].data, 0)
+        if not self[handle].ok or value is None:
+            raise ChainFault("bad_answer", "a balance or a storage slot could not be read")
+        return value
+
 
 def answered(simulation: Simulation, answer: Any) -> Simulated:
     """Read one batch answer. Raises: SimulationRefused when the node refused it, ChainFault when it is malformed."""
@@ -189,32 +224,26 @@ def refusal_word(error: RpcRefused) -> str:
     return REFUSALS.get(error.code, "node_error")
 
 
-def _block_calls(block: Any, asked: dict[str, Any]) -> list[CallAnswer]:
+def _block_calls(block: Any, asked: dict[str, Any], gas_limits: Sequence[int]) -> list[CallAnswer]:
     calls = block.get("calls") if isinstance(block, dict) else None
-    if not isinstance(calls, list) or len(calls) != len(asked["calls"]):
-        raise ChainFault("bad_answer", f"expected {len(asked['calls'])} simulated calls")
+    if not isinstance(calls, list) or len(calls) != len(gas_limits):
+        raise ChainFault("bad_answer", f"expected {len(gas_limits)} simulated calls")
     if block.get("number") != asked["blockOverrides"]["number"]:
         raise ChainFault("bad_answer", "simulated another block than was asked")
-    return [_call_answer(call, wanted) for call, wanted in zip(calls, asked["calls"], strict=True)]
+    return [_call_answer(call, gas_limit) for call, gas_limit in zip(calls, gas_limits, strict=True)]
 
 
-def _call_answer(call: Any, asked: dict[str, Any]) -> CallAnswer:
-    if not isinstance(call, dict) or call.get("status") not in ("0x0", "0x1") or not isinstance(call.get("logs"), list):
+def _call_answer(call: Any, gas_limit: int) -> CallAnswer:
+    status, logs = (call.get("status"), call.get("logs")) if isinstance(call, dict) else (None, None)
+    if status not in ("0x0", "0x1") or not isinstance(logs, list):
         raise ChainFault("bad_answer", "a simulated call without status or logs")
     gas_used = calldata.hex_int(call.get("gasUsed"))
-    if gas_used > int(asked["gas"], 16) or len(call["logs"]) > LOGS_MAX:
+    if gas_used > gas_limit or len(logs) > LOGS_MAX:
         raise ChainFault("bad_answer", "a simulated call used more gas than it had, or logged without end")
-    ok = call["status"] == "0x1"
-    if ok and "error" in call and call["error"]:
+    ok = status == "0x1"
+    if ok and call.get("error"):
         raise ChainFault("bad_answer", "a simulated call that both worked and failed")
-    return CallAnswer(ok, gas_used, _return_data(call), tuple(call["logs"]) if ok else ())
-
-
-def _return_data(call: dict[str, Any]) -> bytes:
-    error = call.get("error")
-    inside = error.get("data") if isinstance(error, dict) else None
-    data = inside if isinstance(inside, str) and inside not in ("", "0x") else call.get("returnData", "0x")
-    return calldata.hex_bytes(data)
+    return CallAnswer(ok, gas_used, call)
 
 
 # --- reading what moved ---------------------------------------------------------------------------------------------
@@ -228,13 +257,13 @@ def logged_net(answer: CallAnswer, emitter: str, owner: str) -> int:
     owner_topic = "0x" + calldata.address_word(owner)
     net = 0
     for log in answer.logs:
-        topics = log.get("topics") if isinstance(log, dict) else None
-        if not isinstance(topics, list) or not isinstance(log.get("address"), str):
+        topics, address = (log.get("topics"), log.get("address")) if isinstance(log, dict) else (None, None)
+        if not isinstance(topics, list) or not isinstance(address, str):
             raise ChainFault("bad_answer", "a log without topics or address")
-        if log["address"].lower() != emitter or len(topics) != 3 or topics[0] != TRANSFER_TOPIC:
+        if len(topics) != 3 or topics[0] != TRANSFER_TOPIC or address.lower() != emitter:
             continue
-        amount = calldata.uint_at(calldata.hex_bytes(log.get("data")), 0) or 0
-        net += amount * ((topics[2] == owner_topic) - (topics[1] == owner_topic))
+        if sign := (topics[2] == owner_topic) - (topics[1] == owner_topic):
+            net += sign * (calldata.uint_at(calldata.hex_bytes(log.get("data")), 0) or 0)
     return net
 
 
