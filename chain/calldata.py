@@ -146,22 +146,29 @@ def aggregate3_results(answer: object, count: int) -> list[bytes | None]:
     Raises: ChainFault when the answer is not `count` results."""
     data = hex_bytes(answer)
     try:
-        base = int.from_bytes(data[:32])
-        if int.from_bytes(data[base : base + 32]) != count:
+        base = _number_at(data, 0)
+        if _number_at(data, base) != count:
             raise ValueError
         results: list[bytes | None] = []
         head, left = base + 32, len(data)
         for index in range(count):
-            at = head + int.from_bytes(data[head + 32 * index : head + 32 * index + 32])
-            length_at = at + int.from_bytes(data[at + 32 : at + 64])
-            length = int.from_bytes(data[length_at : length_at + 32])
+            at = head + _number_at(data, head + 32 * index)
+            length_at = at + _number_at(data, at + 32)
+            length = _number_at(data, length_at)
             left -= length
             if length_at + 32 + length > len(data) or left < 0:
                 raise ValueError
-            results.append(data[length_at + 32 : length_at + 32 + length] if data[at + 31] == 1 else None)
+            results.append(data[length_at + 32 : length_at + 32 + length] if _number_at(data, at) == 1 else None)
         return results
-    except (ValueError, IndexError):
+    except ValueError:
         raise ChainFault("bad_answer", f"expected {count} multicall results") from None
+
+
+def _number_at(data: bytes, at: int) -> int:
+    piece = data[at : at + 32]
+    if len(piece) != 32:
+        raise ValueError
+    return int.from_bytes(piece)
 
 
 def hex_bytes(value: object) -> bytes:
