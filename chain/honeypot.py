@@ -15,7 +15,7 @@ from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.network import Network
 from chain.router import Route
-from chain.simulate import AMOUNT_MAX, ETH_MAX, Simulated, Simulation, SlotWrite, revert_word
+from chain.simulate import AMOUNT_MAX, Simulated, Simulation, SlotWrite, revert_word
 from chain.trade import BALANCE_READ_MAX, Purse, gas_headroom_wei, route_txs
 from ledgers.errors import ChainFault
 
@@ -66,7 +66,7 @@ class OwnTrip:
         self._before = sim.token_balance(token, wallet)
         self._buy = sim.send(wallet, buy.swap)
         self._after = sim.token_balance(token, wallet)
-        self._sale = _SaleBlock(sim, wallet, sale, self._price, ())
+        self._sale = _SaleBlock(sim, purse, sale, self._price, ())
 
     def arrival_raw(self, done: Simulated) -> int:
         """Token units that the buy brought. Raises: ChainFault when it does not go through as it did before."""
@@ -94,7 +94,7 @@ class GhostTrip:
         sim.block(balances_wei=balances, writes=purse.writes)
         self._prefix = [sim.send(wallet, tx) for tx in purse.prefix]
         self._buy = sim.send(ghost, ghost_buy.swap)
-        self._sale = _SaleBlock(sim, wallet, sale, price, (write,))
+        self._sale = _SaleBlock(sim, purse, sale, price, (write,))
 
     def sale(self, done: Simulated) -> Sale:
         if not done[self._buy].ok:
@@ -103,18 +103,18 @@ class GhostTrip:
 
 
 class _SaleBlock:
-    def __init__(self, sim: Simulation, wallet: str, sale: Route, price: int, writes: tuple[SlotWrite, ...]) -> None:
-        self._wallet, self._price = wallet, price
-        sim.block(balances_wei={wallet: gas_headroom_wei(route_txs(sale), price)}, writes=writes)
+    def __init__(self, sim: Simulation, purse: Purse, sale: Route, price: int, writes: tuple[SlotWrite, ...]) -> None:
+        self._price, wallet, txs = price, purse.wallet, route_txs(sale, purse.prefix)
+        sim.block(balances_wei={wallet: gas_headroom_wei(txs, price)}, writes=writes)
         self._before = sim.eth_balance(wallet)
-        self._sends = [sim.send(wallet, tx) for tx in route_txs(sale)]
+        self._sends = [sim.send(wallet, tx) for tx in txs]
         self._after = sim.eth_balance(wallet)
 
     def read(self, done: Simulated) -> Sale:
         for handle in self._sends:
             if not done[handle].ok:
                 return Sale(False, revert_word(done[handle]), 0, 0)
-        net = done.amount(self._after, ETH_MAX) - done.amount(self._before, ETH_MAX)
+        net = done.eth_wei(self._after) - done.eth_wei(self._before)
         return Sale(True, "", net, net + sum(done[handle].gas_used for handle in self._sends) * self._price)
 
 

@@ -15,7 +15,6 @@ from chain.network import Network
 from chain.router import Route, Tx
 from chain.simulate import (
     AMOUNT_MAX,
-    ETH_MAX,
     NATIVE_LOG,
     SLOAD_CODE,
     Handle,
@@ -48,7 +47,7 @@ class Held:
     """What the running book says of the traded token."""
 
     amount_raw: int
-    """Token units that the wallet must hold before the trade; checked where an override puts them there."""
+    """Token units that the wallet holds right before the trade; where an override puts them there, the simulation must say so too."""
     units_raw: int
     slot: BalanceSlot | None
 
@@ -74,9 +73,9 @@ def gas_headroom_wei(txs: Sequence[Tx], gas_price_wei: int) -> int:
     return sum(tx.gas_limit * gas_price_wei + tx.value_wei for tx in txs)
 
 
-def route_txs(route: Route) -> list[Tx]:
-    """All transactions of a route, approvals first."""
-    return [*(approval.tx for approval in route.approvals), route.swap]
+def route_txs(route: Route, before: Sequence[Tx] = ()) -> list[Tx]:
+    """All transactions of a route, approvals first; those that ran before it are left out, since some tokens take one only once."""
+    return [*(approval.tx for approval in route.approvals if approval.tx not in before), route.swap]
 
 
 class TradeSimulation:
@@ -85,22 +84,18 @@ class TradeSimulation:
     def __init__(self, network: Network, pin: Header, purse: Purse, route: Route, held: Held) -> None:
         self.route, self._purse, self._held, self._price = route, purse, held, pin.base_fee_wei
         sim = self.simulation = Simulation(network, pin)
-        headroom = gas_headroom_wei([*purse.prefix, *route_txs(route)], pin.base_fee_wei)
+        headroom = gas_headroom_wei([*purse.prefix, *route_txs(route, purse.prefix)], pin.base_fee_wei)
         sim.block(balances_wei={purse.wallet: purse.eth_wei + headroom}, writes=purse.writes)
         self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
         self._before = sim.token_balance(route.token, purse.wallet)
         self._eth_before = sim.eth_balance(purse.wallet)
         self._quoter = sim.view(route.quoter.to, route.quoter.data) if route.quoter else None
-        self._approvals = [sim.send(purse.wallet, approval.tx) for approval in route.approvals]
+        unsent = [approval for approval in route.approvals if approval.tx not in purse.prefix]
+        self._approvals = {approval.key: sim.send(purse.wallet, approval.tx) for approval in unsent}
         self._swap = sim.send(purse.wallet, route.swap)
         self._after = sim.token_balance(route.token, purse.wallet)
         self._eth_after = sim.eth_balance(purse.wallet)
         self._units = self._read_units(sim)
-
-    @property
-    def _checked(self) -> bool:
-        """Whether the balance must be what the book says; one kept in shares moves by itself."""
-        return self._held.slot is not None and not self._held.slot.shares
 
     def _read_units(self, sim: Simulation) -> Handle | None:
         slot = self._held.slot
@@ -114,16 +109,22 @@ class TradeSimulation:
         if not all(done[handle].ok for handle in self._prefix):
             raise ChainFault("state_moved", "a filled order of the same decision no longer goes through at its own block")
         quoted = self._quoted(done)
-        for handle in (*self._approvals, self._swap):
+        before, after = (self._tokens(done, handle) for handle in (self._before, self._after))
+        misplaced = self._held.slot is not None and before is not None and before != self._held.amount_raw
+        if misplaced and self.route.side == "sell":
+            return Outcome(UNPROVABLE, "slot", quoted)
+        for handle in (*self._approvals.values(), self._swap):
             if not done[handle].ok:
                 return Outcome(REVERTED, revert_word(done[handle]), quoted)
-        try:
-            before, after = (done.amount(handle, BALANCE_READ_MAX) for handle in (self._before, self._after))
-        except LookupError:
+        if before is None or after is None:
             return Outcome(UNPROVABLE, "balance_unreadable", quoted)
-        if self._checked and before != self._held.amount_raw:
-            return Outcome(UNPROVABLE, "slot", quoted)
-        return self._moved(done, quoted, before, after)
+        return Outcome(UNPROVABLE, "slot", quoted) if misplaced else self._moved(done, quoted, before, after)
+
+    def _tokens(self, done: Simulated, handle: Handle) -> int | None:
+        try:
+            return done.amount(handle, BALANCE_READ_MAX)
+        except LookupError:
+            return None
 
     def _quoted(self, done: Simulated) -> int | None:
         if self._quoter is None or not done[self._quoter].ok:
@@ -149,7 +150,7 @@ class TradeSimulation:
         return Outcome(
             PROVEN, "", quoted, arrival, units, logged,
             done[self._swap].gas_used,
-            tuple((approval.key, done[handle].gas_used) for approval, handle in zip(self.route.approvals, self._approvals, strict=True)),
+            tuple((key, done[handle].gas_used) for key, handle in self._approvals.items()),
             self._flags(quoted, arrival, logged_token, tokens_gained),
         )  # fmt: skip
 
@@ -159,8 +160,8 @@ class TradeSimulation:
 
     def _eth_gained(self, done: Simulated) -> int:
         """ETH difference before gas; the node's own native logs must say the same."""
-        handles = (*self._approvals, self._swap)
-        before, after = (done.amount(handle, ETH_MAX) for handle in (self._eth_before, self._eth_after))
+        handles = (*self._approvals.values(), self._swap)
+        before, after = (done.eth_wei(handle) for handle in (self._eth_before, self._eth_after))
         gained = after - before + sum(done[handle].gas_used for handle in handles) * self._price
         logged = sum(logged_net(done[handle], NATIVE_LOG, self._purse.wallet) for handle in handles)
         if gained != logged:
@@ -170,7 +171,7 @@ class TradeSimulation:
     def _storage_units(self, done: Simulated, amount: int) -> int:
         if self._units is None:
             return amount
-        return abs(done.amount(self._units, BALANCE_READ_MAX) - self._held.units_raw)
+        return abs(done.word(self._units) - self._held.units_raw)
 
     def _flags(self, quoted: int | None, arrival: int, logged_token: int, tokens_gained: int) -> tuple[str, ...]:
         checks = (

@@ -7,32 +7,33 @@ Source: 001 §2.2; design §6; ONC-05 to ONC-11, ONC-24.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chain.balance_slot import BalanceSlot, SlotBook
-from chain.calldata import balance_of, hex_bytes, uint_at
+from chain.calldata import hex_bytes
 from chain.header import Header, header_of, header_request
 from chain.honeypot import ghost_of
 from chain.network import Network
 from chain.pools import PoolGraph
 from chain.router import Route, Tx, buy_routes, sell_routes
 from chain.rpc import RpcDoor, RpcRefused
-from chain.simulate import Simulated, Simulation, SimulationRefused, answered, slot_override
+from chain.simulate import Simulated, Simulation, SimulationRefused, answered
 from chain.trade import PROVEN, Held, Purse, evidence, route_txs
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.book import Book, Holding
+from referee.onchain.book import EXIT_UNPROVEN, Book, Holding
 from referee.onchain.credit import admission, exit_reserve_wei, not_filled, refusal, settle
-from referee.onchain.events import LEDGERS, BoardTaken, FillCredited, GateTaken, OrderAsked, OrderRefused, Pin
+from referee.onchain.events import LEDGERS, BoardTaken, FillCredited, GateTaken, OrderAsked, Pin
 from referee.onchain.gate import Gate
 from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
 from referee.onchain.rows import Rows, Variant, dumped
 from referee.onchain.rules import Rules
+from referee.onchain.shares import Amounts
 
 SELL_OUT_ROUNDS_MAX = 8
 HOLDINGS_PER_REQUEST_MAX = 500
@@ -103,7 +104,8 @@ class Desk:
         wanted = max(head.block - depth, 0)
         header = header_of(answers[1], guess) if wanted == guess else head
         if header.block != wanted:
-            header = header_of(await self.rpc.call(*header_request(wanted)), wanted)
+            (answer,) = await self.rpc.batch([header_request(wanted)])
+            header = header_of(answer, wanted)
         self._check_lag(header, depth)
         return Pin(
             block=header.block, block_hash=header.block_hash, block_ts_s=header.ts_s,
@@ -134,34 +136,38 @@ class Desk:
     async def _sell_out(self, run_id: str, wallet: str, group: Sequence[Book], pin: Pin) -> Valued:
         book, header = group[0], header_of_pin(pin)
         last_wei = {token: value for (run, token), value in self.last_wei.items() if run == run_id}
-        sales = await self._sales(wallet, in_order_of_value(book.holdings, last_wei), header)
+        sales = in_order_of_value(await self._sales(wallet, book, header), last_wei)
         kept = await self._sell_rounds(wallet, book, sales, header)
         done = valued(book, tuple(book.ledger for book in group), sales, pin.base_fee_wei, sha256_hex(kept), kept)
+        for sale in sales:
+            if sale.misplaced:
+                self.slots.forget(sale.holding.token)
         for mark in done.holdings:
             self.last_wei[run_id, mark.token] = int(mark.value_wei)
             if mark.status == PROVEN:
                 self.best_route[mark.token] = mark.route
         return done
 
-    async def _sales(self, wallet: str, holdings: Sequence[Holding], header: Header) -> list[Sale]:
+    async def _sales(self, wallet: str, book: Book, header: Header) -> list[Sale]:
+        slots = {holding: await self.slots.of(holding.token, wallet, header) for holding in book.holdings}
+        writes = tuple(slot.write(int(holding.units_raw)) for holding, slot in slots.items() if slot and slot.shares == holding.shares)
+        amounts = await self.amounts(Purse(wallet, int(book.eth_wei), writes), slots, header)
         sales = []
-        for holding in holdings:
-            slot = await self.slots.of(holding.token, wallet, header)
-            amount_raw = await self.amount_of(wallet, holding, slot, header)
-            routes = sell_routes(self.network, self.graph, holding.token, amount_raw, wallet)
+        for holding, slot in slots.items():
+            amount_raw = amounts.get(holding.token)
+            routes = sell_routes(self.network, self.graph, holding.token, amount_raw, wallet) if amount_raw is not None else ()
             sales.append(sale_of(holding, amount_raw, slot, routes, self.best_route.get(holding.token)))
         return sales
 
-    async def amount_of(self, wallet: str, holding: Holding, slot: BalanceSlot | None, header: Header) -> int:
-        """Token units of a holding: the book's own count, re-read where the token keeps shares."""
-        if not holding.shares or slot is None or not slot.shares:
-            return int(holding.units_raw)
-        call = {"to": holding.token, "data": balance_of(wallet), "gas": "0x2dc6c0"}
-        answer = await self.rpc.call("eth_call", [call, hex(header.block), slot_override([slot.write(int(holding.units_raw))])])
-        amount_raw = uint_at(hex_bytes(answer), 0)
-        if amount_raw is None:
-            raise ChainFault("bad_answer", "expected a balance")
-        return amount_raw
+    async def amounts(self, purse: Purse, held: Mapping[Holding, BalanceSlot | None], header: Header) -> dict[str, int]:
+        """Token units of some holdings: the book's own count, re-read where the token keeps shares.
+
+        Shapes: by token; left out what the token does not tell. Raises: ChainFault."""
+        asked = Amounts(self.network, header, purse, held)
+        if asked.empty:
+            return asked.read(None)
+        (answer,) = await self.rpc.batch([asked.simulation.request()])
+        return asked.read(_trusted(asked.simulation, answer))
 
     async def _sell_rounds(self, wallet: str, book: Book, sales: Sequence[Sale], header: Header) -> bytes:
         """Sell all of it, and again where a route died or another promised more; returns the evidence."""
@@ -189,8 +195,10 @@ class DecisionDesk:
 
     def __init__(self, desk: Desk, run_id: str, wallet: str, tick: int, pin: Pin, arrived_ts_ms: int, opening: Mapping[str, Book]) -> None:
         self._desk, self._run_id, self._wallet, self._tick, self._pin = desk, run_id, wallet, tick, pin
-        self._header, self._arrived_ts_ms, self._opening = header_of_pin(pin), arrived_ts_ms, opening
+        self._header, self._arrived_ts_ms, self._opening = header_of_pin(pin), arrived_ts_ms, dict(opening)
         self._prefix: dict[str, tuple[Tx, ...]] = {ledger: () for ledger in LEDGERS}
+        self._claims: dict[tuple[str, str], tuple[int, str]] = {}
+        """Token units sold on a claim and its cause, by ledger and token."""
 
     async def order(self, asked: OrderAsked, books: Mapping[str, Book]) -> Refereed:
         """Referee one order against the running books; faults become events, never guesses."""
@@ -203,7 +211,7 @@ class DecisionDesk:
 
     async def _order(self, asked: OrderAsked, books: Mapping[str, Book], order_id: str) -> Refereed:
         refused, variants = await self._admitted(asked, books, order_id)
-        boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant)) for variant in variants]
+        boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked, self._wallet)) for variant in variants]
         await self._fill_rows(boards)
         events: list[Event] = [*refused]
         blobs: dict[str, bytes] = {}
@@ -218,34 +226,48 @@ class DecisionDesk:
 
     # --- who may order, and who shares a simulation -----------------------------------------------------------------
 
-    async def _admitted(self, asked: OrderAsked, books: Mapping[str, Book], order_id: str) -> tuple[list[OrderRefused], list[Variant]]:
-        refused: list[OrderRefused] = []
+    async def _admitted(self, asked: OrderAsked, books: Mapping[str, Book], order_id: str) -> tuple[list[Event], list[Variant]]:
+        stopped: list[Event] = []
         shared: dict[tuple[Any, ...], Variant] = {}
         for ledger, book in books.items():
             variant = await self._variant(asked, book)
-            held_raw = TokenRaw(variant.held.amount_raw)
-            word, detail = admission(self._desk.rules, asked, book, held_raw, self._pin.base_fee_wei)
-            if word:
-                refused.append(refusal(self._run_id, order_id, (ledger,), word, detail, self._desk.clock.now_ms()))
-                continue
-            paid = frozenset(key for key in book.approvals if key.startswith(asked.token))
-            key = (variant.size_raw, variant.held, variant.purse.writes, variant.purse.prefix, paid, variant.cause)
-            known = shared.get(key)
-            shared[key] = replace(known, ledgers=(*known.ledgers, ledger)) if known else variant
-        return refused, list(shared.values())
+            if objection := self._objection(asked, book, variant, order_id):
+                stopped.append(objection)
+            elif variant:
+                reserve_wei = exit_reserve_wei(self._desk.rules, book, asked.token, self._pin.base_fee_wei)
+                paid = frozenset(key for key in book.approvals if key.startswith(asked.token))
+                key = (replace(variant, ledgers=(), book=None, purse=replace(variant.purse, eth_wei=0)), reserve_wei, paid)  # type: ignore[arg-type]
+                known = shared.get(key)
+                shared[key] = replace(known, ledgers=(*known.ledgers, ledger)) if known else variant
+        return stopped, list(shared.values())
 
-    async def _variant(self, asked: OrderAsked, book: Book) -> Variant:
+    def _objection(self, asked: OrderAsked, book: Book, variant: Variant | None, order_id: str) -> Event | None:
+        """Why a ledger cannot carry the order, as its outcome."""
+        about, now_ms = (self._run_id, order_id, (book.ledger,)), self._desk.clock.now_ms()
+        if variant is None:
+            untold = "the token does not tell what the shares in the book come to"
+            return refusal(*about, "gate_unknown", untold, now_ms) if asked.side == "buy" else not_filled(*about, "unprovable_no_quote", untold, now_ms)
+        word, detail = admission(self._desk.rules, asked, book, TokenRaw(variant.held.amount_raw), self._pin.base_fee_wei)
+        return refusal(*about, word, detail, now_ms) if word else None
+
+    async def _variant(self, asked: OrderAsked, book: Book) -> Variant | None:
+        """What a ledger would trade; None when it holds shares that say nothing."""
         slot = await self._slot(asked.token, book)
         holding = book.held(asked.token)
-        held_raw = await self._desk.amount_of(self._wallet, holding, slot, self._header) if holding else 0
-        if asked.spend_wei is not None:
-            size_raw = int(asked.spend_wei)
-        else:
-            size_raw = int(asked.amount_raw) if asked.amount_raw is not None else held_raw
         purse = Purse(self._wallet, int(book.eth_wei), await self._writes(book.ledger), self._prefix[book.ledger])
-        cause = "" if asked.side == "buy" else (holding.cause if holding else "") or ("" if slot else "slot")
-        held = Held(held_raw, int(holding.units_raw) if holding else 0, slot)
-        return Variant((book.ledger,), book, asked, size_raw, purse, held, cause)
+        held_raw = (await self._desk.amounts(purse, {holding: slot}, self._header)).get(asked.token) if holding else 0
+        if held_raw is None:
+            return None
+        claimed_raw, claimed_cause = self._claims.get((book.ledger, asked.token), (0, ""))
+        sell = asked.side == "sell"
+        return Variant(
+            (book.ledger,), book, asked,
+            size_raw=_size_raw(asked, held_raw),
+            purse=purse,
+            held=Held(held_raw, int(holding.units_raw) if holding else 0, slot),
+            cause=(holding.cause if holding else "") or ("" if slot else "slot") or claimed_cause if sell else "",
+            claimed_raw=claimed_raw if sell else 0,
+        )  # fmt: skip
 
     async def _slot(self, token: str, book: Book) -> BalanceSlot | None:
         """Where the token keeps our balance; None too when the book counts it otherwise than the slot now does."""
@@ -266,25 +288,27 @@ class DecisionDesk:
 
     # --- the board --------------------------------------------------------------------------------------------------
 
-    def _routes(self, variant: Variant, wallet: str | None = None) -> tuple[Route, ...]:
-        routes = buy_routes if variant.asked.side == "buy" else sell_routes
-        return routes(self._desk.network, self._desk.graph, variant.asked.token, variant.size_raw, wallet or self._wallet)
+    def _routes(self, asked: OrderAsked, wallet: str) -> Callable[[int], tuple[Route, ...]]:
+        routes = buy_routes if asked.side == "buy" else sell_routes
+        return lambda size_raw: routes(self._desk.network, self._desk.graph, asked.token, size_raw, wallet)
 
     async def _fill_rows(self, boards: Sequence[Rows]) -> None:
         requests = [question.simulation.request() for rows in boards for question in rows.questions]
         answers = iter(await self._desk.rpc.batch(requests) if requests else [])
         for rows in boards:
             rows.read([next(answers) for _ in rows.questions], self._pin.base_fee_wei)
+            if rows.misplaced:
+                self._desk.slots.forget(rows.variant.asked.token)
         await self._quote_without_simulation(boards)
 
     async def _quote_without_simulation(self, boards: Sequence[Rows]) -> None:
         """A node that cannot simulate at all still quotes: an exit is then filled at the quote and tagged `lane`."""
-        todo = [(rows, at, route) for rows in boards for at, route in rows.without_simulation()]
-        calls = [("eth_call", [{"to": route.quoter.to, "data": route.quoter.data}, hex(self._pin.block)]) for _, _, route in todo if route.quoter]
-        answers = await self._desk.rpc.batch(calls) if calls else []
-        for (rows, at, route), answer in zip(todo, answers, strict=True):
-            quoted = None if isinstance(answer, RpcRefused) else route.quoted(hex_bytes(answer))
-            rows.quoted(at, quoted, self._pin.base_fee_wei)
+        todo = [(rows, at, claim) for rows in boards for at, claim in rows.without_simulation()]
+        calls = [("eth_call", [{"to": tx.to, "data": tx.data}, hex(self._pin.block)]) for _, _, claim in todo for tx in claim.quoters]
+        answers = iter(await self._desk.rpc.batch(calls) if calls else [])
+        for rows, at, claim in todo:
+            told = [next(answers) for _ in claim.quoters]
+            rows.claimed(at, [None if isinstance(answer, RpcRefused) else hex_bytes(answer) for answer in told], self._pin.base_fee_wei)
 
     def _taken(self, rows: Rows, order_id: str) -> BoardTaken:
         variant, desk = rows.variant, self._desk
@@ -307,7 +331,8 @@ class DecisionDesk:
         if best is None:
             return None
         route, row = best
-        ghost_buy = next(ghost for ghost in self._routes(variant, ghost_of(self._wallet)) if ghost.label == route.label)
+        ghosts = self._routes(variant.asked, ghost_of(self._wallet))(variant.size_raw)
+        ghost_buy = next(ghost for ghost in ghosts if ghost.label == route.label)
         sales = sell_routes(self._desk.network, self._desk.graph, variant.asked.token, int(row.arrival_raw or 0), self._wallet)
         return Gate(self._desk.network, self._header, variant, route, ghost_buy, row, sales)
 
@@ -319,10 +344,20 @@ class DecisionDesk:
 
     def _carry(self, rows: Rows, outcome: Sequence[Event]) -> None:
         """Remember what was filled, so that the decision's next order runs after it."""
-        for event in outcome:
-            if isinstance(event, FillCredited) and not event.tag.startswith("EXIT_UNPROVEN"):
-                for ledger in event.ledgers:
-                    self._prefix[ledger] += tuple(route_txs(rows.route_named(event.route)))
+        for fill in (event for event in outcome if isinstance(event, FillCredited)):
+            for ledger in fill.ledgers:
+                if fill.tag.startswith(EXIT_UNPROVEN):
+                    self._claim(ledger, rows.variant, fill)
+                else:
+                    self._prefix[ledger] += tuple(route_txs(rows.route_named(fill.route), self._prefix[ledger]))
+
+    def _claim(self, ledger: str, variant: Variant, fill: FillCredited) -> None:
+        """Remember a sale that no simulation can run again: its tokens are gone from the start, its price is taken off later claims."""
+        claimed_raw, _ = self._claims.get((ledger, fill.token), (0, ""))
+        self._claims[ledger, fill.token] = claimed_raw + int(fill.spent_raw), fill.tag.partition(":")[2]
+        book = self._opening[ledger]
+        left = (holding.less(variant.size_units_raw) if holding.token == fill.token else holding for holding in book.holdings)
+        self._opening[ledger] = replace(book, holdings=tuple(holding for holding in left if holding.units_raw > TokenRaw(0)))
 
 
 def header_of_pin(pin: Pin) -> Header:
@@ -335,3 +370,9 @@ def _trusted(simulation: Simulation, answer: Any) -> Simulated:
         return answered(simulation, answer)
     except SimulationRefused as refused:
         raise ChainFault(refused.word, "the node refused to simulate a sell-out") from None
+
+
+def _size_raw(asked: OrderAsked, held_raw: int) -> int:
+    if asked.spend_wei is not None:
+        return int(asked.spend_wei)
+    return int(asked.amount_raw) if asked.amount_raw is not None else held_raw

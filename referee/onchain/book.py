@@ -8,7 +8,7 @@ Source: design §6; 001 §2.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event
@@ -31,6 +31,10 @@ class Holding:
     shares: bool
     cause: str
     """Why its exit cannot be proven (slot or holder_state), else empty."""
+
+    def less(self, units_raw: int) -> Holding:
+        """The holding after some of it is gone, at least nothing."""
+        return replace(self, units_raw=TokenRaw(max(int(self.units_raw) - units_raw, 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ class RunBooks:
             self.approvals[name].update(fill.approvals)
             if fill.tag.startswith(BUY_UNPROVEN):
                 self.causes[name][fill.token] = fill.tag.partition(":")[2]
+            elif not self.of(name).held(fill.token):
+                self.causes[name].pop(fill.token, None)
 
     def of(self, ledger: str) -> Book:
         """The book of one ledger now."""

@@ -115,12 +115,14 @@ def _claim(row: Row) -> int:
 def chosen_row(board: BoardTaken, ledger: str) -> Row | None:
     """The row a ledger fills at; None when it has none.
 
-    Headline takes the best proven row; only when a sell has none does it take an unprovable one. Permissive takes the best
-    of both."""
+    A buy fills at a proven row only, since what it brings must be read. Of a sell, headline takes the best proven row, and
+    an unprovable one only when there is none; permissive takes the best of both."""
     proven = [row for row in board.rows if row.status == PROVEN]
+    if board.side == "buy":
+        return best_row(board, proven)
     claimed = [row for row in board.rows if row.status == UNPROVABLE and row.quoted_raw]
     if ledger == HEADLINE:
-        return best_row(board, proven) or (best_row(board, claimed) if board.side == "sell" else None)
+        return best_row(board, proven) or best_row(board, claimed)
     return best_row(board, [row for row in board.rows if row in proven or row in claimed])
 
 
@@ -157,6 +159,9 @@ def _no_row(board: BoardTaken, book: Book, ts_ms: int) -> list[Event]:
     if board.side == "buy" and UNPROVABLE in statuses:
         reason = next(row.reason for row in board.rows if row.status == UNPROVABLE)
         return [_refused(board, book, "gate_unknown", f"what a buy brings cannot be read: {reason}", ts_ms)]
+    if FAILED in statuses:
+        reasons = sorted({row.reason for row in board.rows if row.status == FAILED})
+        return [_not_filled(board, book, "fault", ", ".join(reasons), ts_ms)]
     if REVERTED in statuses:
         row = next(row for row in board.rows if row.status == REVERTED)
         reverted = RouteReverted(
@@ -164,9 +169,6 @@ def _no_row(board: BoardTaken, book: Book, ts_ms: int) -> list[Event]:
             route=row.route, reason=row.reason, evidence_sha256=row.digest,
         )  # fmt: skip
         return [reverted, _not_filled(board, book, "reverted", row.reason, ts_ms)]
-    if FAILED in statuses:
-        reasons = sorted({row.reason for row in board.rows if row.status == FAILED})
-        return [_not_filled(board, book, "fault", ", ".join(reasons), ts_ms)]
     return [_not_filled(board, book, "unprovable_no_quote", board.rows[0].reason, ts_ms)]
 
 
@@ -176,8 +178,8 @@ def _buy_refusal(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: 
     needed = Wei(int(board.size_raw)) + row.gas_wei + board.exit_reserve_wei
     if needed > book.eth_wei:
         return "insufficient_eth", f"spend, gas and exit reserve come to {needed} wei > {book.eth_wei} held"
-    if gate is None:
-        return "gate_unknown", "no gate could be taken"
+    if gate is None or gate.route != row.route:
+        return "gate_unknown", "no gate was taken of this route"
     if gate.verdict != CLEAR:
         return ("gate_flagged" if gate.verdict == FLAGGED else "gate_unknown"), gate.cause
     if not gate.exit_provable and book.ledger == HEADLINE:

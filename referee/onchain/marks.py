@@ -15,7 +15,7 @@ from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, swap_gas_estimate
 from chain.header import Header
 from chain.network import Network
 from chain.router import Route
-from chain.simulate import AMOUNT_MAX, ETH_MAX, NATIVE_LOG, Handle, Simulated, Simulation, logged_net, revert_word
+from chain.simulate import ETH_MAX, NATIVE_LOG, Handle, Simulated, Simulation, logged_net, revert_word
 from chain.trade import BALANCE_READ_MAX, gas_headroom_wei, route_txs
 from ledgers.errors import ChainFault
 from ledgers.money import TokenRaw, Wei
@@ -50,12 +50,14 @@ class Sale:
 
     holding: Holding
     amount_raw: int
-    """Token units that the wallet holds."""
+    """Token units that the wallet holds; 0 when the token does not tell."""
     slot: BalanceSlot | None
     """None when its exit cannot be proven."""
     cause: str
     routes: tuple[Route, ...]
     route: Route | None
+    misplaced: bool = False
+    """True when the balance was found elsewhere than in the known slot."""
     dead: set[str] = field(default_factory=set)
     """Routes that reverted."""
     reason: str = ""
@@ -70,16 +72,18 @@ class Sale:
         return self.slot is not None and not self.cause
 
 
-def sale_of(holding: Holding, amount_raw: int, slot: BalanceSlot | None, routes: tuple[Route, ...], remembered: str | None) -> Sale:
+def sale_of(holding: Holding, amount_raw: int | None, slot: BalanceSlot | None, routes: tuple[Route, ...], remembered: str | None) -> Sale:
     """Prepare a holding's sale on the route that was best the last time, else on the one that promises most."""
+    if amount_raw is None:
+        return Sale(holding, 0, None, "slot", (), None, reason="the token does not tell what the shares come to")
     cause = holding.cause or ("" if slot else "slot")
     route = next((route for route in routes if route.label == remembered), routes[0] if routes else None)
     return Sale(holding, amount_raw, slot, cause, routes, route)
 
 
-def in_order_of_value(holdings: Sequence[Holding], last_wei: Mapping[str, int]) -> list[Holding]:
+def in_order_of_value(sales: Sequence[Sale], last_wei: Mapping[str, int]) -> list[Sale]:
     """Largest last mark first; unmarked ones after, by address."""
-    return sorted(holdings, key=lambda holding: (-last_wei.get(holding.token, -1), holding.token))
+    return sorted(sales, key=lambda sale: (-last_wei.get(sale.holding.token, -1), sale.holding.token))
 
 
 class SellOut:
@@ -105,7 +109,7 @@ class SellOut:
 
         Raises: ChainFault when the node contradicts itself."""
         retry = False
-        eth = [done.amount(handle, ETH_MAX) for handle in self._eth]
+        eth = [done.eth_wei(handle) for handle in self._eth]
         for index, sale in enumerate(self._sales):
             if self._unprovable(done, sale, self._held[index]):
                 continue
@@ -118,10 +122,9 @@ class SellOut:
             held = done.amount(handle, BALANCE_READ_MAX)
         except LookupError:
             held = -1
-        off = held != sale.amount_raw and not (sale.holding.shares and held > 0)
-        if off:
-            sale.cause = "slot"
-        return off
+        if held != sale.amount_raw:
+            sale.cause, sale.misplaced = "slot", True
+        return sale.misplaced
 
     def _note(self, done: Simulated, sale: Sale, sends: list[Handle], gained: int, approved: frozenset[str]) -> bool:
         assert sale.route is not None
@@ -162,7 +165,7 @@ class Quotes:
     def read(self, done: Simulated) -> None:
         for sale, route, handle in self._asked:
             amount = route.quoted(done[handle].data) if done[handle].ok else None
-            if amount is not None and amount < AMOUNT_MAX:
+            if amount is not None and amount < ETH_MAX:
                 sale.quotes[route.label] = amount
 
 
@@ -210,7 +213,7 @@ def marked(sale: Sale, approved: frozenset[str], gas_price_wei: Wei) -> HoldingM
 
 def _status(sale: Sale) -> tuple[str, str]:
     if sale.route is None:
-        return "no_route", "no pool reaches this token"
+        return "no_route", sale.reason or "no pool reaches this token"
     if not sale.provable:
         return "unprovable", sale.cause
     return ("reverted", sale.reason) if sale.route.label in sale.dead else ("proven", "")

@@ -6,8 +6,8 @@ Source: 001 §2.2; design §6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import orjson
@@ -15,16 +15,19 @@ import orjson
 from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, swap_gas_estimate
 from chain.header import Header
 from chain.network import Network
-from chain.router import Route
+from chain.router import Route, Tx
 from chain.rpc import RpcRefused
-from chain.simulate import AMOUNT_MAX, Simulated, Simulation, SimulationRefused, answered
-from chain.trade import FAILED, PROVEN, UNPROVABLE, Held, Outcome, Purse, TradeSimulation, evidence
+from chain.simulate import ETH_MAX, Simulated, Simulation, SimulationRefused, answered
+from chain.trade import FAILED, PROVEN, UNPROVABLE, Held, Outcome, Purse, TradeSimulation, evidence, gas_headroom_wei
+from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei, mul_div_ceil
 from referee.onchain.book import Book
 from referee.onchain.credit import best_row
 from referee.onchain.events import BoardTaken, OrderAsked, Pin, Row
+
+METHOD_MISSING, LANE, SLOT = "method_missing", "lane", "slot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Variant:
     held: Held
     cause: str
     """Why a sale cannot be proven, else empty."""
+    claimed_raw: int = 0
+    """Token units that earlier orders of the decision sold on a claim, which no simulation carries."""
 
     @property
     def shares(self) -> bool:
@@ -60,18 +65,44 @@ class _Question(Protocol):
     def outcome(self, done: Simulated) -> Outcome: ...
 
 
-class QuoteOnly:
-    """A sale that no override can prove: only its quoter is asked."""
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a route's quoter promises for a sale that cannot be proven, on top of earlier claims of the same decision (ONC-24)."""
 
-    def __init__(self, network: Network, pin: Header, route: Route, cause: str) -> None:
-        self._route, self._cause = route, cause
-        self.simulation = Simulation(network, pin)
-        self.simulation.block(balances_wei={})
-        self._handle = self.simulation.view(route.quoter.to, route.quoter.data) if route.quoter else None
+    whole: Route
+    """For everything claimed so far, this sale included."""
+    earlier: Route | None
+    """For what was claimed before it."""
+
+    @property
+    def quoters(self) -> list[Tx]:
+        """What to ask; empty when no quoter knows the shape."""
+        asked = [route.quoter for route in (self.whole, self.earlier) if route is not None]
+        return [] if None in asked else [tx for tx in asked if tx is not None]
+
+    def read(self, answers: Sequence[bytes | None]) -> int | None:
+        """Wei that this sale adds; None when a quoter is silent or absurd."""
+        amounts = [self.whole.quoted(data) if data is not None else None for data in answers]
+        known = [amount for amount in amounts if amount is not None and amount < ETH_MAX]
+        if not known or len(known) < len(amounts):
+            return None
+        return max(known[0] - sum(known[1:]), 0)
+
+
+class QuoteOnly:
+    """A sale that no override can prove: only quoters are asked, after what was filled before it."""
+
+    def __init__(self, network: Network, pin: Header, purse: Purse, claim: Claim, cause: str) -> None:
+        self._claim, self._cause = claim, cause
+        sim = self.simulation = Simulation(network, pin)
+        sim.block(balances_wei={purse.wallet: purse.eth_wei + gas_headroom_wei(purse.prefix, pin.base_fee_wei)}, writes=purse.writes)
+        self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
+        self._views = [sim.view(tx.to, tx.data) for tx in claim.quoters]
 
     def outcome(self, done: Simulated) -> Outcome:
-        quoted = self._route.quoted(done[self._handle].data) if self._handle and done[self._handle].ok else None
-        return Outcome(UNPROVABLE, self._cause, quoted if quoted and quoted < AMOUNT_MAX else None)
+        if not all(done[handle].ok for handle in self._prefix):
+            raise ChainFault("state_moved", "a filled order of the same decision no longer goes through at its own block")
+        return Outcome(UNPROVABLE, self._cause, self._claim.read([done[handle].data if done[handle].ok else None for handle in self._views]))
 
 
 @dataclass(slots=True)
@@ -80,16 +111,20 @@ class Rows:
 
     variant: Variant
     routes: tuple[Route, ...]
+    claims: list[Claim]
+    """One per route of a sale."""
     questions: list[_Question]
     rows: list[Row] = field(default_factory=list)
     _kept: dict[str, bytes] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, network: Network, pin: Header, variant: Variant, routes: tuple[Route, ...]) -> Rows:
-        """Prepare one question per candidate route."""
+    def of(cls, network: Network, pin: Header, variant: Variant, routes_of: Callable[[int], tuple[Route, ...]]) -> Rows:
+        """Prepare one question per candidate route; `routes_of` names the candidates for a size."""
+        routes = routes_of(variant.size_raw)
+        claims = claims_of(variant, routes, routes_of) if variant.asked.side == "sell" else []
         if variant.cause:
-            return cls(variant, routes, [QuoteOnly(network, pin, route, variant.cause) for route in routes])
-        return cls(variant, routes, [TradeSimulation(network, pin, variant.purse, route, variant.held) for route in routes])
+            return cls(variant, routes, claims, [QuoteOnly(network, pin, variant.purse, claim, variant.cause) for claim in claims])
+        return cls(variant, routes, claims, [TradeSimulation(network, pin, variant.purse, route, variant.held) for route in routes])
 
     def read(self, answers: Iterable[Any], gas_price_wei: Wei) -> None:
         """Read one answer per route. Raises: ChainFault when the node contradicts itself."""
@@ -116,15 +151,23 @@ class Rows:
             gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags, digest=digest,
         )  # fmt: skip
 
-    def without_simulation(self) -> list[tuple[int, Route]]:
-        """Sales that the node could not even try, because it has no such method; their quoters can still be asked."""
-        if self.variant.asked.side == "buy":
-            return []
-        return [(at, self.routes[at]) for at, row in enumerate(self.rows) if row.reason == "method_missing" and self.routes[at].quoter]
+    def without_simulation(self) -> list[tuple[int, Claim]]:
+        """Sales that the node could not even try, because it has no such method; their quoters can still be asked.
 
-    def quoted(self, at: int, quoted: int | None, gas_price_wei: Wei) -> None:
+        Not after a filled order of the same decision, which a bare quote would not know of."""
+        if self.variant.asked.side == "buy" or self.variant.purse.prefix:
+            return []
+        return [(at, self.claims[at]) for at, row in enumerate(self.rows) if row.reason == METHOD_MISSING]
+
+    def claimed(self, at: int, answers: Sequence[bytes | None], gas_price_wei: Wei) -> None:
         """Replace a row by its bare quote: the lane, not the token, is why it is unprovable."""
-        self.rows[at] = self._row(self.routes[at], Outcome(UNPROVABLE, "lane", quoted), self.rows[at].digest, gas_price_wei)
+        claim = Outcome(UNPROVABLE, LANE, self.claims[at].read(answers))
+        self.rows[at] = self._row(self.routes[at], claim, self.rows[at].digest, gas_price_wei)
+
+    @property
+    def misplaced(self) -> bool:
+        """True when a proof found the balance elsewhere than in the known slot."""
+        return self.variant.held.slot is not None and any(row.reason == SLOT for row in self.rows)
 
     def board(self, run_id: str, order_id: str, pin: Pin, exit_reserve: Wei, arrived_ts_ms: int, now_ms: int, age_ms: int) -> BoardTaken:
         """Write the board down."""
@@ -149,6 +192,16 @@ class Rows:
         """Keep whole only what the outcome stands on; the rest is in the rows by digest."""
         named = {getattr(event, "evidence_sha256", "") for event in outcome}
         return {digest: kept for digest, kept in self._kept.items() if digest in named}
+
+
+def claims_of(variant: Variant, routes: Sequence[Route], routes_of: Callable[[int], tuple[Route, ...]]) -> list[Claim]:
+    """Pair each route of a sale with its quotes for everything claimed so far, with and without this sale."""
+    if not variant.claimed_raw:
+        return [Claim(route, None) for route in routes]
+    sizes = (variant.claimed_raw + variant.size_raw, variant.claimed_raw)
+    whole, earlier = ({route.label: route for route in routes_of(size)} for size in sizes)
+    silent = [replace(route, quoter=None) for route in routes]
+    return [Claim(whole.get(route.label, route), earlier.get(route.label, route)) for route in silent]
 
 
 def dumped(value: Any) -> bytes:
