@@ -15,6 +15,7 @@ from chain.network import Network
 from chain.router import Route, Tx
 from chain.simulate import (
     AMOUNT_MAX,
+    ETH_MAX,
     NATIVE_LOG,
     SLOAD_CODE,
     Handle,
@@ -130,7 +131,8 @@ class TradeSimulation:
         if self._quoter is None or not done[self._quoter].ok:
             return None
         amount = self.route.quoted(done[self._quoter].data)
-        return amount if amount is not None and amount < AMOUNT_MAX else None
+        possible = ETH_MAX if self.route.side == "sell" else AMOUNT_MAX
+        return amount if amount is not None and amount < possible else None
 
     def _moved(self, done: Simulated, quoted: int | None, before: int, after: int) -> Outcome:
         eth_gained = self._eth_gained(done)
