@@ -48,6 +48,8 @@ def sentence_for(error: BaseException) -> tuple[str, int]:
         return f"the record does not hold: {said}", DIFFERENT
     if isinstance(error, Fault):
         return said, OUTSIDE
+    if type(error).__name__ == "Refused":
+        return said, DIFFERENT
     if isinstance(error, RefereeError):
         return said, WRONG_USE
     if isinstance(error, OSError):
@@ -78,7 +80,8 @@ def parser() -> argparse.ArgumentParser:
 def _add_playing(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = commands.add_parser("run", help="play a window and write its report", allow_abbrev=False)
     run.add_argument("window", nargs="?", type=Path, metavar="WINDOW.toml")
-    run.add_argument("--resume", action="store_true", help="go on with the window that was paused or killed")
+    run.add_argument("--resume", nargs="?", const="", metavar="WINDOW", help="go on with the last window that was paused or killed, or with this one")
+    run.add_argument("--accept-code-change", action="store_true", help="go on although the code is not the one that opened the window; recorded")
     run.add_argument("--plain", action="store_true", help="one line an event instead of the live view")
     run.add_argument("--metrics", type=_port, metavar="PORT", help="offer Prometheus metrics on this loopback port")
     run.set_defaults(command=run_window)
@@ -135,13 +138,24 @@ def say(asked: argparse.Namespace, text: str, data: object) -> None:
 
 def run_window(asked: argparse.Namespace) -> int:
     """`referee run`."""
-    from ops.playing import play
+    from ops.playing import Asked, play
     from ops.reading import WrongUse
     from ops.settings import load_settings
 
-    if (asked.window is None) != asked.resume:
+    if (asked.window is None) == (asked.resume is None):
         raise WrongUse("name a window file to play, or --resume to go on with the one that was interrupted, and not both")
-    return play(load_settings(), asked.window, asked.plain, asked.metrics)
+    settings = load_settings()
+    play(
+        settings,
+        Asked(
+            file=asked.window,
+            window_id=asked.resume or None,
+            accept_code_change=asked.accept_code_change,
+            plain=asked.plain,
+            metrics_port=asked.metrics or settings.metrics_port,
+        ),
+    )
+    return FINE
 
 
 def check_window(asked: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from ledgers.plain_text import plain_text
 SYMBOL_CHARS_MAX = 16
 DECIMALS_MAX = 255
 PLACES = 4
+"""Digits shown behind the point; of amounts below one, digits behind the zeros."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +50,7 @@ def token_text(token: str, names: Names) -> str:
 def amount_text(raw: TokenRaw, token: str, names: Names) -> str:
     """Write an amount of a token; in base units when its decimals are not known."""
     known = names.get(token)
-    return f"{raw} units of" if known is None else decimal_text(raw, known.decimals, PLACES)
+    if known is None:
+        return f"{raw} units of"
+    zeros = max(known.decimals - len(str(abs(int(raw)))), 0)
+    return decimal_text(raw, known.decimals, PLACES + zeros)

@@ -36,13 +36,14 @@ BAR_CELLS = 24
 
 
 class Screen:
-    """What a window is shown on. As a context manager it gives the terminal back in any case."""
+    """What a window is shown on, events before `since_ts_ms` silently. As a context manager it gives the terminal back."""
 
-    def __init__(self, journal: Journal, clock: Clock, after_seq: int, console: Console) -> None:
+    def __init__(self, journal: Journal, clock: Clock, since_ts_ms: int, console: Console) -> None:
         self.scene = Scene(journal.window_id)
         self._blob = journal.blob
         self._clock = clock
-        self._after_seq = after_seq
+        self._since_ts_ms = since_ts_ms
+        self._remark = ""
         self._console = console
 
     def __enter__(self) -> Self:
@@ -52,12 +53,18 @@ class Screen:
         return None
 
     def see(self, seen: Sequence[Seen]) -> None:
-        """Take in what is new in the journal; what was there before the watching began is not said again."""
-        for record, event in seen:
+        """Take in what is new in the journal; what happened before the watching began is not said again."""
+        for _, event in seen:
             line = self.scene.apply(event, self._blob)
-            if line is not None and record.seq > self._after_seq:
+            if line is not None and line.ts_ms >= self._since_ts_ms:
                 self.say(line)
         self.draw()
+
+    def remark(self, text: str) -> None:
+        """Say something that is not in the journal, once."""
+        if text != self._remark:
+            self._remark = text
+            self.say(Line(self._clock.now_ms(), self.scene.window_id, text, LOUD))
 
     def say(self, line: Line) -> None:
         """Say one new line."""
@@ -78,8 +85,8 @@ class PlainScreen(Screen):
 class LiveScreen(Screen):
     """A table that stays in its place."""
 
-    def __init__(self, journal: Journal, clock: Clock, after_seq: int, console: Console) -> None:
-        super().__init__(journal, clock, after_seq, console)
+    def __init__(self, journal: Journal, clock: Clock, since_ts_ms: int, console: Console) -> None:
+        super().__init__(journal, clock, since_ts_ms, console)
         self._live = Live(console=console, auto_refresh=False, transient=False, vertical_overflow="crop")
 
     def __enter__(self) -> Self:
@@ -90,14 +97,14 @@ class LiveScreen(Screen):
         self._live.__exit__(kind, error, trace)
 
     def draw(self) -> None:
-        self._live.update(render(self.scene, self._clock.now_ms(), self._console.width, self._console.height), refresh=True)
+        self._live.update(render(self.scene, self._clock.now_ms(), self._console.width, self._console.height, self._remark), refresh=True)
 
 
-def screen_for(journal: Journal, clock: Clock, after_seq: int, file: TextIO, plain: bool, environment: Mapping[str, str]) -> Screen:
+def screen_for(journal: Journal, clock: Clock, since_ts_ms: int, file: TextIO, plain: bool, environment: Mapping[str, str]) -> Screen:
     """Choose the live screen on a terminal, else the plain one; `TERM` and `NO_COLOR` of the environment count."""
     console = Console(file=file, markup=False, emoji=False, highlight=False, soft_wrap=False, _environ=environment)
     kind = LiveScreen if console.is_terminal and not console.is_dumb_terminal and not plain else PlainScreen
-    return kind(journal, clock, after_seq, console)
+    return kind(journal, clock, since_ts_ms, console)
 
 
 def plain_line(scene: Scene, line: Line) -> str:
@@ -106,10 +113,11 @@ def plain_line(scene: Scene, line: Line) -> str:
     return f"{_time_of_day(line.ts_ms)} {_since_open(scene, line.ts_ms):>7}  {scene.window_id}  {who}{line.text}"
 
 
-def render(scene: Scene, now_ms: int, width: int, height: int) -> Group:
+def render(scene: Scene, now_ms: int, width: int, height: int, remark: str = "") -> Group:
     """Draw a scene for a terminal of a size."""
     feed_rows = min(max(height - len(scene.runs) - 9, FEED_ROWS_MIN), FEED_ROWS_MAX)
-    return Group(_head(scene, now_ms, width), _runs_table(scene, width), _feed(scene, feed_rows))
+    remarked = [Text(remark, "bold yellow", no_wrap=True, overflow="ellipsis")] if remark else []
+    return Group(_head(scene, now_ms, width), *remarked, _runs_table(scene, width), _feed(scene, feed_rows))
 
 
 def _head(scene: Scene, now_ms: int, width: int) -> Text:

@@ -30,15 +30,15 @@ def watched(screen: Screen, journal=JOURNAL) -> Screen:
     return screen
 
 
-def plain_text_of(journal=JOURNAL, after_seq: int = 0) -> str:
+def plain_text_of(journal=JOURNAL, since_ts_ms: int = 0) -> str:
     file = io.StringIO()
-    watched(PlainScreen(journal, VirtualClock(OPEN), after_seq, Console(file=file)), journal)
+    watched(PlainScreen(journal, VirtualClock(OPEN), since_ts_ms, Console(file=file)), journal)
     return file.getvalue()
 
 
 def drawn(width: int, height: int = 40, journal=UNFINISHED, now_ms: int = OPEN + 12_000) -> str:
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False, markup=False)
-    screen = watched(PlainScreen(journal, VirtualClock(now_ms), 10**9, console), journal)
+    screen = watched(PlainScreen(journal, VirtualClock(now_ms), 10**15, console), journal)
     console.print(render(screen.scene, now_ms, width, height))
     return console.file.getvalue()
 
@@ -74,7 +74,7 @@ def test_hostile_markup_is_shown_not_obeyed():
 
 
 def test_past_events_are_not_said_again_on_resume():
-    assert plain_text_of(after_seq=JOURNAL.head()[0]) == ""
+    assert plain_text_of(since_ts_ms=OPEN + 61_001) == ""
 
 
 def test_live_view_shows_clock_book_decision_counts_and_both_values():
@@ -153,5 +153,5 @@ async def test_tail_of_an_unfinished_window_goes_on_and_tells_the_rest_when_canc
 
 
 def test_run_counts_are_those_of_the_headline_ledger():
-    screen = watched(PlainScreen(JOURNAL, VirtualClock(OPEN), 10**9, Console(file=io.StringIO())))
+    screen = watched(PlainScreen(JOURNAL, VirtualClock(OPEN), 10**15, Console(file=io.StringIO())))
     assert dict(screen.scene.runs[ONE].counts) == {"filled": 1, "refused": 2}
