@@ -32,7 +32,9 @@ from referee.onchain.window import BadWindow, RunPlan, Window
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("ledgers", "prompts", "harnesses", "chain", "referee", "exam", "ops")
-CODE_SUFFIXES = (".py", ".toml", ".sol", ".vy", ".js", ".json", ".lock", ".md")
+CODE_SUFFIXES = (".py", ".toml", ".sol", ".vy", ".js", ".json", ".lock")
+PROMPTS = "prompts"
+"""Every file there is what a model is told."""
 NOT_CODE = ("node_modules", "__pycache__", ".build", "build")
 HARNESS = "baseline-1"
 HISTORY_STEPS_PER_INTERVAL = 10
@@ -184,5 +186,5 @@ def code_sha256(root: Path = ROOT) -> str:
 
 
 def _code_files(root: Path) -> Sequence[Path]:
-    found = (path for package in PACKAGES for path in (root / package).rglob("*") if path.suffix in CODE_SUFFIXES)
+    found = (path for package in PACKAGES for path in (root / package).rglob("*") if path.suffix in CODE_SUFFIXES or package == PROMPTS)
     return sorted(path for path in found if path.is_file() and not set(path.relative_to(root).parts) & set(NOT_CODE))

@@ -1,0 +1,142 @@
+"""The assembly and the daemon: what cannot be played leaves nothing behind, and the code that plays is named."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ledgers.clock import SystemClock, VirtualClock
+from ledgers.errors import ChainFault, StoreFault
+from ledgers.store import Store
+from ops.assembly import ROOT, code_sha256, held_store, seats
+from ops.daemon import NothingToResume, play_file, play_on
+from ops.scheduler import TickAlarm
+from ops.settings import BadSettings, Settings
+from referee.onchain.window import BadWindow, load_window
+
+TEXT = """
+name = "plain"
+network = "{network}"
+length_s = 10
+interval_s = 5
+seed = 7
+[[stack]]
+name = "one"
+{stack}
+copies = 2
+"""
+
+
+def written(folder: Path, network: str = "robinhood", stack: str = 'baseline = "hold"') -> Path:
+    path = folder / "window.toml"
+    path.write_text(TEXT.format(network=network, stack=stack))
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize(
+    ("network", "stack", "sentence"),
+    [
+        ("nowhere", 'baseline = "hold"', "no network named 'nowhere'; known: devnet, robinhood"),
+        ("robinhood", 'baseline = "genius"', "stack one: no baseline named 'genius'; known: hold, random, momentum, reversion, equal-weight"),
+        ("robinhood", 'baseline = "hold"\nparams = { x = 1 }', "stack one: baseline hold has no parameter 'x'; known: none"),
+    ],
+)
+async def test_a_window_that_cannot_be_played_is_said_and_leaves_nothing(tmp_path, home, network, stack, sentence):
+    with pytest.raises(BadWindow) as refused:
+        await play_file(Settings(home=home), written(tmp_path, network, stack), SystemClock())
+    assert str(refused.value) == sentence and not home.exists()
+
+
+async def test_a_bad_script_is_said_with_its_line(tmp_path, home):
+    (tmp_path / "moves.jsonl").write_text('{"tick": 0, "decision": {}}\n{"tick": 0, "answer": "x"}\n')
+    with pytest.raises(BadWindow, match="stack one: script line 2: tick 0 has a line already"):
+        await play_file(Settings(home=home), written(tmp_path, stack='script = "moves.jsonl"'), SystemClock())
+
+
+async def test_a_real_chain_without_an_address_is_said_and_leaves_nothing(tmp_path, home):
+    with pytest.raises(BadSettings, match="set REFEREE_RPC_URLS"):
+        await play_file(Settings(home=home), written(tmp_path), SystemClock())
+    assert not home.exists()
+
+
+async def test_a_dead_node_is_a_fault_and_leaves_nothing(tmp_path, home):
+    with pytest.raises(ChainFault):
+        await play_file(Settings(home=home, rpc_urls="http://127.0.0.1:9/key"), written(tmp_path), SystemClock())
+    assert not home.exists()
+
+
+async def test_a_second_daemon_is_refused_by_lock(tmp_path, home):
+    settings = Settings(home=home, rpc_urls="http://127.0.0.1:9")
+    with held_store(settings), pytest.raises(StoreFault, match="in use by process"):
+        await play_file(settings, written(tmp_path), SystemClock())
+
+
+async def test_there_is_nothing_to_resume_in_a_fresh_home(home):
+    with pytest.raises(NothingToResume):
+        await play_on(Settings(home=home), SystemClock())
+    assert not home.exists()
+
+
+def test_a_store_in_which_something_came_to_be_stays(home):
+    with held_store(Settings(home=home)) as store:
+        asyncio.run(store.journal("w1").append(*an_opening()))
+    with Store(home / "journal.db", exclusive=False) as store:
+        assert store.window_ids() == ["w1"]
+
+
+def an_opening():
+    from referee.onchain.events import WindowPaused
+
+    return (WindowPaused(run_id="w1", ts_ms=1, reason="operator"),)
+
+
+def test_copies_share_an_identity_and_draw_differently(tmp_path):
+    one, two = seats(load_window(written(tmp_path, stack='baseline = "random"')), "w1", VirtualClock()).values()
+    assert one.stack.sha256 == two.stack.sha256 and one.seed != two.seed
+
+
+def test_the_code_tree_is_named_by_what_can_change_a_result(tmp_path):
+    for package in ("ledgers", "referee"):
+        shutil.copytree(ROOT / package, tmp_path / package)
+    before = code_sha256(tmp_path)
+    (tmp_path / "referee" / "notes.md").write_text("words")
+    assert code_sha256(tmp_path) == before
+    (tmp_path / "referee" / "onchain" / "rules.py").write_text("DEFAULT = None")
+    assert code_sha256(tmp_path) != before
+
+
+# --- the alarm --------------------------------------------------------------------------------------------------------
+
+
+async def test_the_alarm_returns_when_its_time_has_come_and_not_before():
+    clock = SystemClock()
+    alarm, due_ms = TickAlarm(clock), clock.now_ms() + 60
+    await alarm.until(due_ms)
+    assert clock.now_ms() >= due_ms
+    alarm.close()
+
+
+async def test_the_alarm_returns_at_once_for_a_time_that_is_past():
+    alarm = TickAlarm(SystemClock())
+    await alarm.until(0)
+    alarm.close()
+
+
+async def test_an_alarm_that_rings_early_because_the_clock_was_set_back_waits_on():
+    clock = VirtualClock(int(datetime.now(UTC).timestamp() * 1_000) - 3_600_000)
+    alarm, due_ms = TickAlarm(clock), clock.now_ms() + 500
+    waiting = asyncio.ensure_future(alarm.until(due_ms))
+    await clock.advance_to(due_ms - 1)
+    assert not waiting.done()
+    await clock.advance_to(due_ms)
+    await waiting
+    alarm.close()
