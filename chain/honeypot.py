@@ -15,12 +15,14 @@ from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.network import Network
 from chain.router import Route
-from chain.simulate import AMOUNT_MAX, Simulated, Simulation, SlotWrite, revert_word
-from chain.trade import BALANCE_READ_MAX, Purse, gas_headroom_wei, route_txs
+from chain.simulate import AMOUNT_MAX, NATIVE_LOG, Simulated, Simulation, SlotWrite, logged_net, revert_word
+from chain.trade import BALANCE_READ_MAX, Purse, crossed, gas_headroom_wei, route_txs
 from ledgers.errors import ChainFault
 
 CLEAR, FLAGGED, UNKNOWN = "CLEAR", "FLAGGED", "UNKNOWN"
 BPS_WHOLE = 10_000
+HELD_ROUNDING_RAW = 8
+"""How far the balances of the two sales may differ: a token that keeps shares rounds once per order of a decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Sale:
     net_wei: int
     """ETH difference with gas; 0 when it reverted."""
     gross_wei: int
+    held_raw: int | None = None
+    """Token units that the wallet held before the sale; none when the token does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +108,32 @@ class GhostTrip:
 
 class _SaleBlock:
     def __init__(self, sim: Simulation, purse: Purse, sale: Route, price: int, writes: tuple[SlotWrite, ...]) -> None:
-        self._price, wallet, txs = price, purse.wallet, route_txs(sale, purse.prefix)
+        self._network, self._route, self._price = sim.network, sale, price
+        self._wallet, txs = purse.wallet, route_txs(sale, purse.prefix)
+        wallet = self._wallet
         sim.block(balances_wei={wallet: gas_headroom_wei(txs, price)}, writes=writes)
+        self._held = sim.token_balance(sale.token, wallet)
         self._before = sim.eth_balance(wallet)
         self._sends = [sim.send(wallet, tx) for tx in txs]
         self._after = sim.eth_balance(wallet)
 
     def read(self, done: Simulated) -> Sale:
+        net = done.eth_wei(self._after) - done.eth_wei(self._before)
+        gross = net + sum(done[handle].gas_used for handle in self._sends) * self._price
+        if gross != sum(logged_net(done[handle], NATIVE_LOG, self._wallet) for handle in self._sends):
+            raise ChainFault("inconsistent", "balances and transfer trace of a sale differ")
         for handle in self._sends:
             if not done[handle].ok:
                 return Sale(False, revert_word(done[handle]), 0, 0)
-        net = done.eth_wei(self._after) - done.eth_wei(self._before)
-        return Sale(True, "", net, net + sum(done[handle].gas_used for handle in self._sends) * self._price)
+        if not crossed(self._network, self._route, done[self._sends[-1]]):
+            raise ChainFault("inconsistent", "a swap went through without a word from its pools")
+        return Sale(True, "", net, gross, self._tokens(done))
+
+    def _tokens(self, done: Simulated) -> int | None:
+        try:
+            return done.amount(self._held, BALANCE_READ_MAX)
+        except LookupError:
+            return None
 
 
 def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sale, ghost: Sale | None, loss_bps_max: int) -> Verdict:
@@ -131,7 +149,7 @@ def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sa
     lost_wei = spend_wei - own.gross_wei
     loss_bps = -(-lost_wei * BPS_WHOLE // spend_wei)
     flagged = lost_wei * BPS_WHOLE > loss_bps_max * spend_wei
-    exit_cause = "slot" if ghost is None else "" if ghost.ok and ghost.net_wei == own.net_wei else "holder_state"
+    exit_cause = "slot" if ghost is None else "" if _alike(own, ghost) else "holder_state"
     return Verdict(
         FLAGGED if flagged else CLEAR,
         "round_trip_loss" if flagged else "",
@@ -142,6 +160,13 @@ def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sa
         own.net_wei,
         ghost.net_wei if ghost else 0,
     )
+
+
+def _alike(own: Sale, ghost: Sale) -> bool:
+    """Whether the override made the wallet the holder that a real buy makes."""
+    if not ghost.ok or ghost.net_wei != own.net_wei or own.held_raw is None or ghost.held_raw is None:
+        return False
+    return abs(ghost.held_raw - own.held_raw) <= HELD_ROUNDING_RAW
 
 
 def override_of(slot: BalanceSlot, held_units: int, arrived_units: int) -> SlotWrite:

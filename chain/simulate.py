@@ -32,7 +32,8 @@ SLOAD_CODE = "0x5f35545f5260205ff3"
 ETH_MAX = 2**96
 AMOUNT_MAX = 2**128
 """Pools count in at most 128 bits; a node that says more is lying."""
-LOGS_MAX = 5_000
+GAS_PER_LOG_MIN = 375
+"""What an empty log costs: no token can log more than its gas pays for, so that no token can make an answer malformed."""
 
 REFUSALS = {
     -38014: "insufficient_funds",
@@ -215,6 +216,8 @@ def answered(simulation: Simulation, answer: Any) -> Simulated:
 def refusal_word(error: RpcRefused) -> str:
     """Name a request-level error by code; some nodes use one code for several, so their text is read too."""
     text = error.message.lower()
+    if error.code == METHOD_MISSING:
+        return REFUSALS[METHOD_MISSING]
     if "insufficient funds" in text:
         return "insufficient_funds"
     if "intrinsic gas" in text:
@@ -228,8 +231,9 @@ def _block_calls(block: Any, asked: dict[str, Any], gas_limits: Sequence[int]) -
     calls = block.get("calls") if isinstance(block, dict) else None
     if not isinstance(calls, list) or len(calls) != len(gas_limits):
         raise ChainFault("bad_answer", f"expected {len(gas_limits)} simulated calls")
-    if block.get("number") != asked["blockOverrides"]["number"]:
-        raise ChainFault("bad_answer", "simulated another block than was asked")
+    wanted = asked["blockOverrides"]
+    if (block.get("number"), block.get("timestamp"), block.get("baseFeePerGas")) != (wanted["number"], wanted["time"], wanted["baseFeePerGas"]):
+        raise ChainFault("bad_answer", "simulated another block, time or base fee than was asked")
     return [_call_answer(call, gas_limit) for call, gas_limit in zip(calls, gas_limits, strict=True)]
 
 
@@ -238,7 +242,7 @@ def _call_answer(call: Any, gas_limit: int) -> CallAnswer:
     if status not in ("0x0", "0x1") or not isinstance(logs, list):
         raise ChainFault("bad_answer", "a simulated call without status or logs")
     gas_used = calldata.hex_int(call.get("gasUsed"))
-    if gas_used > gas_limit or len(logs) > LOGS_MAX:
+    if gas_used > gas_limit or len(logs) * GAS_PER_LOG_MIN > gas_limit:
         raise ChainFault("bad_answer", "a simulated call used more gas than it had, or logged without end")
     ok = status == "0x1"
     if ok and call.get("error"):
@@ -265,6 +269,15 @@ def logged_net(answer: CallAnswer, emitter: str, owner: str) -> int:
         if sign := (topics[2] == owner_topic) - (topics[1] == owner_topic):
             net += sign * (calldata.uint_at(calldata.hex_bytes(log.get("data")), 0) or 0)
     return net
+
+
+def logged_by(answer: CallAnswer, emitter: str, topic: str | None = None) -> bool:
+    """Say whether a contract logged anything in a call, with `topic` as its second topic when one is given."""
+    return any(
+        log["address"].lower() == emitter and (topic is None or log["topics"][1:2] == [topic])
+        for log in answer.logs
+        if isinstance(log, dict) and isinstance(log.get("address"), str) and isinstance(log.get("topics"), list)
+    )
 
 
 def revert_word(answer: CallAnswer) -> str:

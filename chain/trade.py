@@ -18,14 +18,17 @@ from chain.simulate import (
     ETH_MAX,
     NATIVE_LOG,
     SLOAD_CODE,
+    CallAnswer,
     Handle,
     Simulated,
     Simulation,
     SlotWrite,
+    logged_by,
     logged_net,
     revert_word,
 )
 from ledgers.errors import ChainFault
+from ledgers.money import mul_div_ceil
 
 PROVEN, REVERTED, UNPROVABLE, FAILED = "proven", "reverted", "unprovable", "failed"
 BALANCE_READ_MAX = 2**256
@@ -79,11 +82,19 @@ def route_txs(route: Route, before: Sequence[Tx] = ()) -> list[Tx]:
     return [*(approval.tx for approval in route.approvals if approval.tx not in before), route.swap]
 
 
+def crossed(network: Network, route: Route, swap: CallAnswer) -> bool:
+    """Say whether every pool of a route logged in its swap: an answer to another route's question has other pools."""
+    return all(
+        logged_by(swap, str(network.v4_pool_manager), hop.pool.key) if hop.pool.venue == "v4" else logged_by(swap, hop.pool.key)
+        for hop in route.hops
+    )
+
+
 class TradeSimulation:
     """One candidate route of one order in one request entry."""
 
     def __init__(self, network: Network, pin: Header, purse: Purse, route: Route, held: Held) -> None:
-        self.route, self._purse, self._held, self._price = route, purse, held, pin.base_fee_wei
+        self.route, self._network, self._purse, self._held, self._price = route, network, purse, held, pin.base_fee_wei
         sim = self.simulation = Simulation(network, pin)
         headroom = gas_headroom_wei([*purse.prefix, *route_txs(route, purse.prefix)], pin.base_fee_wei)
         sim.block(balances_wei={purse.wallet: purse.eth_wei + headroom}, writes=purse.writes)
@@ -116,6 +127,7 @@ class TradeSimulation:
             return Outcome(UNPROVABLE, "slot", quoted)
         for handle in (*self._approvals.values(), self._swap):
             if not done[handle].ok:
+                self._eth_gained(done)
                 return Outcome(REVERTED, revert_word(done[handle]), quoted)
         if before is None or after is None:
             return Outcome(UNPROVABLE, "balance_unreadable", quoted)
@@ -148,7 +160,11 @@ class TradeSimulation:
             return Outcome(REVERTED, "nothing_arrived", quoted)
         if arrival >= AMOUNT_MAX:
             raise ChainFault("absurd_amount", f"{arrival} units cannot have arrived")
+        if not crossed(self._network, self.route, done[self._swap]):
+            raise ChainFault("inconsistent", "a swap went through without a word from its pools")
         units = self._storage_units(done, units)
+        if units <= 0:
+            return Outcome(UNPROVABLE, "slot", quoted)
         return Outcome(
             PROVEN, "", quoted, arrival, units, logged,
             done[self._swap].gas_used,
@@ -157,8 +173,8 @@ class TradeSimulation:
         )  # fmt: skip
 
     def _sold(self, before: int, after: int) -> int:
-        """Tokens that left: by balance difference, or the size where the balance does not say."""
-        return before - after if 0 < before - after <= before else self.route.amount
+        """Tokens that left: by balance difference, at least the size."""
+        return max(before - after, self.route.amount)
 
     def _eth_gained(self, done: Simulated) -> int:
         """ETH difference before gas; the node's own native logs must say the same."""
@@ -171,9 +187,13 @@ class TradeSimulation:
         return gained
 
     def _storage_units(self, done: Simulated, amount: int) -> int:
+        """Storage units that came or went; a sale takes at least its part of all that is held, whatever the slot says."""
         if self._units is None:
             return amount
-        return abs(done.word(self._units) - self._held.units_raw)
+        grown = done.word(self._units) - self._held.units_raw
+        if self.route.side == "buy":
+            return grown
+        return max(-grown, mul_div_ceil(self._held.units_raw, self.route.amount, self._held.amount_raw))
 
     def _flags(self, quoted: int | None, arrival: int, logged_token: int, tokens_gained: int) -> tuple[str, ...]:
         checks = (
