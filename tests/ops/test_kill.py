@@ -15,6 +15,7 @@ import pytest
 
 from chain.devnet import process, standing
 from ledgers.clock import SystemClock
+from ledgers.errors import StoreFault
 from ledgers.journal import verify
 from ledgers.seal import export
 from ledgers.store import RunRow, Store, WindowRow
@@ -53,6 +54,7 @@ PLAY = """
 import asyncio, sys
 from pathlib import Path
 from ledgers.clock import SystemClock
+from ledgers.errors import StoreFault
 from ops.daemon import play_file, play_on
 from ops.settings import Settings
 settings, clock = Settings(home=Path(sys.argv[1])), SystemClock()
@@ -99,11 +101,17 @@ def until_opened(home: Path, playing: subprocess.Popen) -> None:
     for _ in range(400):
         if lived(playing, 0.1):
             raise AssertionError(playing.communicate()[1])
-        if (home / "journal.db").exists():
-            with Store(home / "journal.db", exclusive=False) as store:
-                if store.window_ids():
-                    return
+        if _opened(home / "journal.db"):
+            return
     raise AssertionError("the window did not open")
+
+
+def _opened(path: Path) -> bool:
+    try:
+        with Store(path, exclusive=False) as store:
+            return bool(store.window_ids())
+    except StoreFault:
+        return False
 
 
 def ended(playing: subprocess.Popen) -> str:
