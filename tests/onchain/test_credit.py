@@ -1,0 +1,324 @@
+"""Credit: what the rules make of a board and a gate, pure, each on both sides of its border."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledgers.events import Event
+from ledgers.money import TokenRaw, Wei
+from ledgers.postings import BOOK, ETH, imbalance
+from referee.onchain.credit import NOT_FILLED, REFUSALS, admission, best_row, chosen_row, exit_reserve_wei, rivals_asked, settle
+from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, OrderNotFilled, OrderRefused, RouteReverted, RouteSimulated, RouteUnprovable
+from referee.onchain.rules import DEFAULT
+from tests.onchain.given import GAS_PRICE, T0, address, board, book, books, buying, gate, outcome, row, said, selling, wei
+
+ETH1 = 10**18
+
+
+def settled(taken, gated=None, held=None) -> tuple[Event, ...]:
+    return settle(DEFAULT, taken, gated, held or books("1 eth, 1,000 LEAF"), T0)
+
+
+def moved(fill: FillCredited) -> dict[tuple[str, str], int]:
+    return {(posting.account, posting.asset): int(posting.amount) for posting in fill.entry.postings}
+
+
+# --- ONC-05: who is asked -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy, own_has_price, asked", [("always", True, True), ("always", False, True), ("fallback", True, False), ("fallback", False, True)])
+def test_onc_05_rivals_are_asked_always_or_when_our_own_route_has_no_price(policy, own_has_price, asked):
+    assert rivals_asked(policy, own_has_price) is asked
+
+
+# --- ONC-06: which row --------------------------------------------------------------------------------------------------
+
+
+def the_best(side: str, size: int, *rows) -> str | None:
+    best = best_row(board(side, size, *rows), rows)
+    return best.route if best else None
+
+
+def test_onc_06_a_buy_takes_the_most_tokens_for_spend_and_gas():
+    assert the_best("buy", 100, row("dear", brings=1_010, gas=2), row("cheap", brings=1_000, gas=0)) == "cheap"
+
+
+def test_onc_06_a_buy_takes_more_tokens_where_they_outweigh_their_gas():
+    assert the_best("buy", 100, row("cheap", brings=1_000, gas=0), row("dear", brings=1_021, gas=2)) == "dear"
+
+
+def test_onc_06_a_buy_at_exactly_the_same_rate_takes_the_earlier_row():
+    rows = row("first", brings=1_020, gas=2), row("second", brings=1_000, gas=0)
+    assert the_best("buy", 100, *rows) == "first" and the_best("buy", 100, *rows[::-1]) == "second"
+
+
+@pytest.mark.parametrize("gas, best", [(9, "second"), (10, "first"), (11, "first")])
+def test_onc_06_a_sale_takes_the_most_eth_after_gas_and_a_tie_goes_to_the_earlier_row(gas, best):
+    assert the_best("sell", 5, row("first", brings=100, gas=0), row("second", brings=110, gas=gas)) == best
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**30), st.integers(0, 10**18)), min_size=1, max_size=6), st.integers(1, 10**20))
+def test_onc_06_no_row_of_a_board_beats_the_chosen_one(quotes, spend):
+    rows = [row(str(at), brings=brings, gas=gas) for at, (brings, gas) in enumerate(quotes)]
+    buy, sale = best_row(board("buy", spend, *rows), rows), best_row(board("sell", spend, *rows), rows)
+    assert buy and all(int(buy.arrival_raw) * (spend + int(other.gas_wei)) >= int(other.arrival_raw) * (spend + int(buy.gas_wei)) for other in rows)
+    assert sale and all(int(sale.arrival_raw) - int(sale.gas_wei) >= int(other.arrival_raw) - int(other.gas_wei) for other in rows)
+
+
+# --- ONC-11: which rows count on which ledger ---------------------------------------------------------------------------
+
+
+def chosen(side: str, ledger: str, *rows) -> str | None:
+    best = chosen_row(board(side, 100, *rows), ledger)
+    return best.route if best else None
+
+
+CLAIM = row("claim", "unprovable", quoted=900, reason="slot")
+PROOF = row("proof", brings=500)
+
+
+def test_onc_11_headline_sells_at_a_proven_row_though_a_claim_is_better():
+    assert chosen("sell", HEADLINE, CLAIM, PROOF) == "proof"
+
+
+def test_onc_11_permissive_sells_at_the_best_row_proven_or_not():
+    assert chosen("sell", PERMISSIVE, CLAIM, PROOF) == "claim"
+    assert chosen("sell", PERMISSIVE, replace(CLAIM, quoted_raw=TokenRaw(499)), PROOF) == "proof"
+
+
+def test_onc_11_headline_sells_at_a_claim_only_when_nothing_is_proven():
+    assert chosen("sell", HEADLINE, CLAIM) == "claim"
+
+
+@pytest.mark.parametrize("ledger", LEDGERS)
+def test_onc_11_no_ledger_buys_at_a_row_that_could_not_be_read(ledger):
+    assert chosen("buy", ledger, CLAIM) is None
+    assert chosen("buy", ledger, CLAIM, PROOF) == "proof"
+
+
+@pytest.mark.parametrize("ledger", LEDGERS)
+@pytest.mark.parametrize("side", ["buy", "sell"])
+def test_onc_10_a_row_that_reverted_fills_on_no_ledger_whatever_it_was_quoted(side, ledger):
+    assert chosen(side, ledger, row("v3", "reverted", quoted=10**6, reason="reverted")) is None
+
+
+@pytest.mark.parametrize("ledger", LEDGERS)
+def test_a_claim_of_nothing_is_no_row(ledger):
+    assert chosen("sell", ledger, replace(CLAIM, quoted_raw=TokenRaw(0)), replace(CLAIM, quoted_raw=None)) is None
+
+
+# --- ONC-27: admission --------------------------------------------------------------------------------------------------
+
+RESERVE = int(exit_reserve_wei(DEFAULT, book("1 eth"), address("LEAF"), GAS_PRICE))
+
+
+def admitted(asked, held, amount: int = 0) -> str:
+    return admission(DEFAULT, asked, held, TokenRaw(amount), GAS_PRICE)[0]
+
+
+@pytest.mark.parametrize("more_wei, word", [(0, ""), (-1, "insufficient_eth"), (1, "")])
+def test_onc_27_a_buy_leaves_its_exit_reserve_to_the_wei(more_wei, word):
+    assert admitted(buying("LEAF", "0.1 eth"), book(f"{10**17 + RESERVE + more_wei} wei")) == word
+
+
+def test_onc_27_the_exit_reserve_is_for_every_holding_and_the_new_one():
+    reserves = [int(exit_reserve_wei(DEFAULT, book(text), address("LEAF"), GAS_PRICE)) for text in ("1 eth", "1 eth, 3 LEAF", "1 eth, 3 LEAF, 4 MOSS")]
+    assert reserves == [RESERVE, RESERVE, 2 * RESERVE] and RESERVE == DEFAULT.exit_reserve_gas_per_holding * int(GAS_PRICE)
+
+
+def test_onc_04_a_token_that_is_not_held_cannot_be_sold():
+    assert admitted(selling("LEAF"), book("1 eth"), 0) == "not_held"
+
+
+@pytest.mark.parametrize("amount, word", [(299, ""), (300, ""), (301, "insufficient_tokens")])
+def test_onc_04_no_more_can_be_sold_than_is_held(amount, word):
+    assert admitted(selling("LEAF", amount), book("1 eth, 300 LEAF"), 300) == word
+
+
+def test_a_sale_needs_no_reserve():
+    assert admitted(selling("LEAF"), book("0 eth, 300 LEAF"), 300) == ""
+
+
+# --- ONC-07: age --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("age_ms, end", [(30_000, "filled"), (30_001, "board_too_old")])
+@pytest.mark.parametrize("side", ["buy", "sell"])
+def test_onc_07_a_board_of_30_000_ms_fills_and_one_of_30_001_ms_does_not(side, age_ms, end):
+    assert said(settled(board(side, 100, row(brings=100), age_ms=age_ms), gate())) == end
+
+
+# --- ONC-08: the gate ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verdict, end", [("CLEAR", "filled"), ("FLAGGED", "gate_flagged"), ("UNKNOWN", "gate_unknown")])
+@pytest.mark.parametrize("ledger", LEDGERS)
+def test_onc_08_a_buy_that_is_not_clear_is_refused_on_every_ledger(verdict, end, ledger):
+    assert said(settled(board("buy", 100, row(brings=100)), gate(verdict, cause="why")), ledger) == end
+
+
+def test_onc_08_a_buy_without_a_gate_is_refused():
+    assert said(settled(board("buy", 100, row(brings=100)), None)) == "gate_unknown"
+
+
+def test_onc_08_a_gate_of_another_route_clears_nothing():
+    assert said(settled(board("buy", 100, row("v3", brings=100)), gate(route="v2"))) == "gate_unknown"
+
+
+def test_onc_08_a_sale_needs_no_gate():
+    assert said(settled(board("sell", 100, row(brings=100)), None)) == "filled"
+
+
+# --- ONC-09: gas against value ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gas, end", [(100, "filled"), (101, "gas_exceeds_value")])
+def test_onc_09_a_buy_whose_gas_equals_its_spend_fills_and_one_wei_more_is_refused(gas, end):
+    assert said(settled(board("buy", 100, row(brings=7, gas=gas)), gate())) == end
+
+
+@pytest.mark.parametrize("gas, end", [(100, "filled"), (101, "gas_exceeds_value")])
+def test_onc_09_a_sale_whose_gas_equals_what_arrives_fills_and_one_wei_more_is_refused(gas, end):
+    assert said(settled(board("sell", 7, row(brings=100, gas=gas)))) == end
+
+
+@pytest.mark.parametrize("gas, end", [(100, "filled EXIT_UNPROVEN:slot"), (101, "gas_exceeds_value")])
+def test_onc_09_a_claimed_sale_is_held_to_its_quote(gas, end):
+    assert said(settled(board("sell", 7, row(status="unprovable", quoted=100, gas=gas, reason="slot")))) == end
+
+
+# --- ONC-27 after gas ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more_wei, end", [(0, "filled"), (-1, "insufficient_eth")])
+def test_onc_27_a_buy_leaves_its_exit_reserve_after_gas_to_the_wei(more_wei, end):
+    held = {HEADLINE: book(f"{100 + 30 + 11 + more_wei} wei")}
+    assert said(settled(board("buy", 100, row(brings=7, gas=11), reserve=30, ledgers=(HEADLINE,)), gate(), held)) == end
+
+
+@pytest.mark.parametrize("eth, end", [(11, "filled"), (10, "insufficient_eth")])
+def test_onc_27_a_sale_needs_the_eth_for_its_gas_first(eth, end):
+    held = {HEADLINE: book(f"{eth} wei, 7 LEAF")}
+    assert said(settled(board("sell", 7, row(brings=1_000, gas=11), ledgers=(HEADLINE,)), None, held)) == end
+
+
+def test_onc_27_spend_is_exact_and_gas_comes_on_top():
+    assert moved(outcome(settled(board("buy", 100, row(brings=7, gas=11)), gate()))) == {
+        (BOOK, ETH): -111, ("market", ETH): 100, ("gas", ETH): 11, (BOOK, address("LEAF")): 7, ("market", address("LEAF")): -7,
+    }  # fmt: skip
+
+
+def test_a_sale_brings_what_arrives_less_gas():
+    assert moved(outcome(settled(board("sell", 7, row(brings=100, gas=11))))) == {
+        (BOOK, ETH): 89, ("market", ETH): -100, ("gas", ETH): 11, (BOOK, address("LEAF")): -7, ("market", address("LEAF")): 7,
+    }  # fmt: skip
+
+
+def test_a_fill_carries_the_approvals_it_paid():
+    fill = outcome(settled(board("sell", 7, row(brings=100, approvals=("LEAF>router",)))))
+    assert fill.approvals == ("LEAF>router",)
+
+
+# --- ONC-11: what cannot be proven --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cause", ["slot", "holder_state"])
+def test_onc_11_a_buy_with_an_unprovable_exit_is_refused_by_headline_and_booked_by_permissive(cause):
+    events = settled(board("buy", 100, row(brings=7)), gate(exit_cause=cause))
+    assert (said(events, HEADLINE), said(events, PERMISSIVE)) == ("unprovable_exit", f"filled BUY_UNPROVEN:{cause}")
+
+
+@pytest.mark.parametrize("cause", ["slot", "holder_state", "lane"])
+def test_onc_11_an_unprovable_sale_fills_at_the_quote_less_gas_on_whichever_ledger_holds_it(cause):
+    fill = outcome(settled(board("sell", 7, row(status="unprovable", quoted=100, gas=11, reason=cause))))
+    assert (fill.ledgers, fill.proven, fill.tag, moved(fill)[BOOK, ETH]) == (LEDGERS, False, f"EXIT_UNPROVEN:{cause}", 89)
+
+
+def test_onc_11_an_unprovable_sale_without_a_quote_is_not_filled():
+    assert said(settled(board("sell", 7, row(status="unprovable", reason="slot")))) == "unprovable_no_quote"
+
+
+def test_onc_11_a_proof_on_one_ledger_and_a_claim_on_the_other_are_told_apart():
+    events = settled(board("sell", 7, replace(PROOF, gas_wei=Wei(0)), CLAIM))
+    fills = {fill.ledgers: (fill.proven, int(fill.arrival_raw)) for fill in events if isinstance(fill, FillCredited)}
+    assert fills == {(HEADLINE,): (True, 500), (PERMISSIVE,): (False, 900)}
+
+
+def test_a_buy_that_cannot_be_read_is_unknown():
+    assert said(settled(board("buy", 7, row(status="unprovable", quoted=7, reason="balance_unreadable"), row("v2", "reverted")))) == "gate_unknown"
+
+
+# --- no row -------------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_pool_there_is_no_route():
+    assert said(settled(board("buy", 7))) == "no_route"
+
+
+@pytest.mark.parametrize("side", ["buy", "sell"])
+def test_onc_10_a_revert_is_no_fill_and_keeps_its_evidence(side):
+    events = settled(board(side, 7, row("v3", "reverted", reason="reverted: STF")))
+    assert [type(event) for event in events] == [RouteReverted, OrderNotFilled]
+    assert (events[0].evidence_sha256, events[1].reason, events[1].ledgers) == ("of v3", "reverted", LEDGERS)
+
+
+def test_a_row_that_a_fault_spoiled_leaves_the_order_unfilled_and_never_called_reverted():
+    assert said(settled(board("sell", 7, row("v3", "reverted"), row("v2", "failed", reason="node_error")))) == "fault"
+
+
+# --- shape --------------------------------------------------------------------------------------------------------------
+
+
+def test_ledgers_of_equal_outcome_share_their_events_and_routes_come_first():
+    events = settled(board("buy", 100, row(brings=7, gas=1)), gate())
+    assert [(type(event), event.ledgers) for event in events] == [(RouteSimulated, LEDGERS), (FillCredited, LEDGERS)]
+
+
+def test_ledgers_of_different_outcome_have_their_own():
+    events = settled(board("buy", 100, row(brings=7, gas=1)), gate(exit_cause="slot"))
+    assert [(type(event), event.ledgers) for event in events] == [(RouteUnprovable, LEDGERS), (OrderRefused, (HEADLINE,)), (FillCredited, (PERMISSIVE,))]
+
+
+def test_a_ledger_that_is_poorer_is_refused_and_the_other_fills():
+    events = settled(board("sell", 7, row(brings=100, gas=11)), None, {HEADLINE: book("10 wei, 7 LEAF"), PERMISSIVE: book("11 wei, 7 LEAF", PERMISSIVE)})
+    assert (said(events, HEADLINE), said(events, PERMISSIVE)) == ("insufficient_eth", "filled")
+
+
+def test_shares_are_booked_in_storage_units():
+    bought = outcome(settled(board("buy", 100, row(brings=7, units=5), shares=True), gate()))
+    sold = outcome(settled(board("sell", 7, row(brings=100, units=5), shares=True, units=6), None, books("1 eth, 9 LEAF/shares")))
+    assert (moved(bought)[BOOK, address("LEAF") + "/shares"], moved(sold)[BOOK, address("LEAF") + "/shares"]) == (5, -5)
+
+
+def test_a_claimed_sale_of_shares_takes_the_storage_units_behind_its_size():
+    sold = outcome(settled(board("sell", 7, row(status="unprovable", quoted=100, reason="slot"), shares=True, units=6), None, books("1 eth, 9 LEAF/shares")))
+    assert moved(sold)[BOOK, address("LEAF") + "/shares"] == -6
+
+
+def test_a_token_that_takes_more_than_was_sold_never_brings_the_book_below_zero():
+    sold = outcome(settled(board("sell", 7, row(brings=100, units=8)), None, books("1 eth, 7 LEAF")))
+    assert moved(sold)[BOOK, address("LEAF")] == -7
+
+
+ROWS = st.builds(
+    row, st.sampled_from(["v2", "v3", "v4"]), st.sampled_from(["proven", "reverted", "unprovable", "failed"]), brings=st.integers(1, 10**20),
+    gas=st.integers(0, 10**16), reason=st.sampled_from(["slot", "why"]),
+)  # fmt: skip
+GATES = st.none() | st.builds(gate, st.sampled_from(["CLEAR", "FLAGGED", "UNKNOWN"]), route=st.sampled_from(["v2", "v3"]), exit_cause=st.sampled_from(["", "slot"]))
+
+
+@given(st.sampled_from(["buy", "sell"]), st.lists(ROWS, max_size=4), GATES, st.integers(29_999, 30_002), st.integers(0, 3 * 10**17))
+def test_every_ledger_has_exactly_one_outcome_with_a_known_reason_and_entries_balance(side, rows, gated, age_ms, eth):
+    held = {HEADLINE: book(f"{eth} wei, 1,000 LEAF"), PERMISSIVE: book("1 eth, 1,000 LEAF", PERMISSIVE)}
+    events = settled(board(side, 10**17 if side == "buy" else 1_000, *rows, age_ms=age_ms), gated, held)
+    assert events == settled(board(side, 10**17 if side == "buy" else 1_000, *rows, age_ms=age_ms), gated, held)
+    for ledger in LEDGERS:
+        event = outcome(events, ledger)
+        if isinstance(event, FillCredited):
+            assert not imbalance(event.entry.postings) and moved(event).get((BOOK, ETH), 0) + int(held[ledger].eth_wei) >= 0
+        else:
+            assert event.reason in (REFUSALS if isinstance(event, OrderRefused) else NOT_FILLED)
