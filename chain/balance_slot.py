@@ -10,6 +10,7 @@ Source: 001 §2.2 and EIP-2930; design §6; chain-simulation §3.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,9 @@ from typing import Any
 from eth_utils import keccak
 
 from chain import calldata
+from chain.address import is_address
 from chain.header import Header
-from chain.rpc import RpcDoor, RpcRefused
+from chain.rpc import METHOD_MISSING, RpcDoor, RpcRefused
 from chain.simulate import SlotWrite, slot_override
 from ledgers.errors import ChainFault
 
@@ -37,6 +39,7 @@ EIP1967_SLOTS = frozenset(
         "0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103",
     }
 )
+STORAGE_SLOT = re.compile(r"0x[0-9a-f]{64}")
 CANDIDATES_MAX = 8
 REVERT_CODES = frozenset({3, -32015, -3200})
 SHIFTS = range(0, 256)
@@ -78,6 +81,10 @@ class _Found:
     shift: int
 
 
+class _NoAccessList(Exception):
+    """The lane has no such method; another may have it, so nothing is remembered."""
+
+
 class SlotBook:
     """Slots already found, by token; proven again inside every proof, so a stale one cannot credit anything."""
 
@@ -95,7 +102,10 @@ class SlotBook:
 
         Raises: ChainFault when the node cannot be asked; nothing is remembered then."""
         if (token, owner) not in self._slots:
-            self._slots[token, owner] = await self._search(token, owner, pin)
+            try:
+                self._slots[token, owner] = await self._search(token, owner, pin)
+            except _NoAccessList:
+                return None
         return self._slots[token, owner]
 
     def forget(self, token: str) -> None:
@@ -141,16 +151,21 @@ class SlotBook:
     async def _places(self, token: str, owner: str, pin: Header) -> list[tuple[str, str]]:
         call = {"from": owner, "to": token, "data": calldata.balance_of(owner), "gas": GAS}
         (answer,) = await self._rpc.batch([("eth_createAccessList", [call, hex(pin.block)])])
-        if isinstance(answer, RpcRefused) or not isinstance(answer, dict):
+        if isinstance(answer, RpcRefused):
+            if answer.code == METHOD_MISSING or "method" in answer.message.lower() or "supported" in answer.message.lower():
+                raise _NoAccessList
+            _hold_to_the_token(answer)
             return []
-        return _listed(answer.get("accessList"))
+        return _listed(answer.get("accessList") if isinstance(answer, dict) else None)
 
     async def _unset(self, places: Sequence[tuple[str, str]], pin: Header) -> list[tuple[str, str]]:
         """Slots that are zero for a fresh owner; others belong to everybody."""
         if not places:
             return []
         values = await self._rpc.batch([("eth_getStorageAt", [contract, slot, hex(pin.block)]) for contract, slot in places])
-        return [place for place, value in zip(places, values, strict=True) if isinstance(value, str) and not value.strip("0x")]
+        if any(isinstance(value, RpcRefused) for value in values):
+            raise ChainFault("node_error", "a storage slot was not told")
+        return [place for place, value in zip(places, values, strict=True) if calldata.hex_int(value) == 0]
 
     async def _solve(self, token: str, seeker: str, place: tuple[str, str], pin: Header) -> _Found | None:
         """Ask the balance for powers of two in the slot: f(2^k) tells shift or ratio."""
@@ -195,10 +210,16 @@ def _balance(answer: Any) -> int | None:
     """A balance, or None when the token refuses to tell. Raises: ChainFault when it is the node that refuses."""
     if not isinstance(answer, RpcRefused):
         return calldata.uint_at(calldata.hex_bytes(answer), 0)
-    text = answer.message.lower()
-    if answer.code in REVERT_CODES or "revert" in text or "gas" in text or "execution" in text or "opcode" in text:
-        return None
-    raise ChainFault("node_error", f"a balance read was refused with code {answer.code}")
+    _hold_to_the_token(answer)
+    return None
+
+
+def _hold_to_the_token(refused: RpcRefused) -> None:
+    """Pass when it is the token's code that refused. Raises: ChainFault when the node did."""
+    text = refused.message.lower()
+    ran = refused.code in REVERT_CODES or any(word in text for word in ("revert", "gas", "execution", "opcode"))
+    if not ran or "timeout" in text or "timed out" in text or "aborted" in text:
+        raise ChainFault("node_error", f"a balance read was refused with code {refused.code}")
 
 
 def throw_away(token: str, number: int) -> str:
@@ -236,9 +257,12 @@ def _listed(entries: Any) -> list[tuple[str, str]]:
     places = []
     for entry in entries:
         keys = entry.get("storageKeys") if isinstance(entry, dict) else None
-        if not isinstance(keys, list) or not isinstance(entry.get("address"), str) or not all(isinstance(key, str) for key in keys):
+        if not isinstance(keys, list) or not isinstance(entry.get("address"), str) or not is_address(entry["address"]):
             raise ChainFault("bad_answer", "expected an access list")
-        places += [(entry["address"].lower(), key) for key in keys if key not in EIP1967_SLOTS]
+        slots = [key.lower() for key in keys if isinstance(key, str)]
+        if len(slots) != len(keys) or not all(STORAGE_SLOT.fullmatch(slot) for slot in slots):
+            raise ChainFault("bad_answer", "expected an access list of storage slots")
+        places += [(entry["address"].lower(), slot) for slot in slots if slot not in EIP1967_SLOTS]
     return places if len(places) <= CANDIDATES_MAX else []
 
 
