@@ -123,7 +123,7 @@ def chosen_row(board: BoardTaken, ledger: str) -> Row | None:
     claimed = [row for row in board.rows if row.status == UNPROVABLE and row.quoted_raw]
     if ledger == HEADLINE:
         return best_row(board, proven) or best_row(board, claimed)
-    return best_row(board, [row for row in board.rows if row in proven or row in claimed])
+    return best_row(board, [row for row in board.rows if row.status == PROVEN or row.quoted_raw and row.status == UNPROVABLE])
 
 
 # --- what becomes of it ---------------------------------------------------------------------------------------------
@@ -133,43 +133,46 @@ def settle(rules: Rules, board: BoardTaken, gate: GateTaken | None, books: Mappi
     """Turn a board and its gate into the order's events, for every ledger of the board.
 
     Shapes: first what the chosen routes did, then the outcomes; ledgers of equal outcome share one event."""
-    outcomes: list[Event] = []
+    outcomes: dict[Event, tuple[str, ...]] = {}
     for ledger in board.ledgers:
-        outcomes += _settle_ledger(rules, board, gate, books[ledger], ts_ms)
-    return tuple(sorted(_merged(outcomes), key=lambda event: isinstance(event, (FillCredited, OrderRefused, OrderNotFilled))))
+        for event in _settle_ledger(rules, board, gate, books[ledger], ts_ms):
+            outcomes[event] = (*outcomes.get(event, ()), ledger)
+    events = [_named(event, ledgers) for event, ledgers in outcomes.items()]
+    return tuple(sorted(events, key=lambda event: isinstance(event, (FillCredited, OrderRefused, OrderNotFilled))))
 
 
 def _settle_ledger(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: Book, ts_ms: int) -> list[Event]:
+    """What becomes of the order on one ledger, as events that name no ledger yet."""
     if board.age_ms > rules.board_age_ms_max:
-        return [_refused(board, book, "board_too_old", f"{board.age_ms} ms old, at most {rules.board_age_ms_max}", ts_ms)]
+        return [_refused(board, "board_too_old", f"{board.age_ms} ms old, at most {rules.board_age_ms_max}", ts_ms)]
     row = chosen_row(board, book.ledger)
     if row is None:
-        return _no_row(board, book, ts_ms)
+        return _no_row(board, ts_ms)
     word, detail = (_buy_refusal if board.side == "buy" else _sell_refusal)(rules, board, gate, book, row)
-    simulated = _route_event(board, gate, book, row, ts_ms)
+    simulated = _route_event(board, gate, row, ts_ms)
     if word:
-        return [simulated, _refused(board, book, word, detail, ts_ms)]
+        return [simulated, _refused(board, word, detail, ts_ms)]
     return [simulated, _fill(board, gate, book, row, ts_ms)]
 
 
-def _no_row(board: BoardTaken, book: Book, ts_ms: int) -> list[Event]:
+def _no_row(board: BoardTaken, ts_ms: int) -> list[Event]:
     statuses = {row.status for row in board.rows}
     if not board.rows:
-        return [_not_filled(board, book, "no_route", "no pool reaches this token", ts_ms)]
+        return [_not_filled(board, "no_route", "no pool reaches this token", ts_ms)]
     if board.side == "buy" and UNPROVABLE in statuses:
         reason = next(row.reason for row in board.rows if row.status == UNPROVABLE)
-        return [_refused(board, book, "gate_unknown", f"what a buy brings cannot be read: {reason}", ts_ms)]
+        return [_refused(board, "gate_unknown", f"what a buy brings cannot be read: {reason}", ts_ms)]
     if FAILED in statuses:
         reasons = sorted({row.reason for row in board.rows if row.status == FAILED})
-        return [_not_filled(board, book, "fault", ", ".join(reasons), ts_ms)]
+        return [_not_filled(board, "fault", ", ".join(reasons), ts_ms)]
     if REVERTED in statuses:
         row = next(row for row in board.rows if row.status == REVERTED)
         reverted = RouteReverted(
-            run_id=board.run_id, ts_ms=ts_ms, order_id=board.order_id, ledgers=(book.ledger,),
+            run_id=board.run_id, ts_ms=ts_ms, order_id=board.order_id, ledgers=(),
             route=row.route, reason=row.reason, evidence_sha256=row.digest,
         )  # fmt: skip
-        return [reverted, _not_filled(board, book, "reverted", row.reason, ts_ms)]
-    return [_not_filled(board, book, "unprovable_no_quote", board.rows[0].reason, ts_ms)]
+        return [reverted, _not_filled(board, "reverted", row.reason, ts_ms)]
+    return [_not_filled(board, "unprovable_no_quote", board.rows[0].reason, ts_ms)]
 
 
 def _buy_refusal(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: Book, row: Row) -> tuple[str, str]:
@@ -195,8 +198,8 @@ def _sell_refusal(rules: Rules, board: BoardTaken, gate: GateTaken | None, book:
     return "", ""
 
 
-def _route_event(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row, ts_ms: int) -> Event:
-    about = {"run_id": board.run_id, "ts_ms": ts_ms, "order_id": board.order_id, "ledgers": (book.ledger,), "route": row.route}
+def _route_event(board: BoardTaken, gate: GateTaken | None, row: Row, ts_ms: int) -> Event:
+    about = {"run_id": board.run_id, "ts_ms": ts_ms, "order_id": board.order_id, "ledgers": (), "route": row.route}
     if row.status == PROVEN and (gate is None or gate.exit_provable or gate.verdict != CLEAR):
         return RouteSimulated(**about, evidence_sha256=row.digest)
     return RouteUnprovable(**about, reason=row.reason or (gate.exit_cause if gate else ""))
@@ -211,7 +214,7 @@ def _fill(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row, ts_ms
         run_id=board.run_id,
         ts_ms=ts_ms,
         order_id=board.order_id,
-        ledgers=(book.ledger,),
+        ledgers=(),
         proven=proven,
         tag="" if proven else f"{BUY_UNPROVEN if buy else EXIT_UNPROVEN}:{cause}",
         side=board.side,
@@ -228,7 +231,7 @@ def _fill(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row, ts_ms
 def _buy_entry(board: BoardTaken, book: Book, row: Row) -> Entry:
     spend, gas, units = int(board.size_raw), int(row.gas_wei), _units(row, _claim(row))
     asset = asset_of(board.token, board.shares)
-    return entry_of((book.ledger,), {
+    return entry_of((), {
         (BOOK, ETH): -spend - gas, (MARKET, ETH): spend, (GAS, ETH): gas, (BOOK, asset): units, (MARKET, asset): -units,
     })  # fmt: skip
 
@@ -238,7 +241,7 @@ def _sell_entry(board: BoardTaken, book: Book, row: Row) -> Entry:
     asset = asset_of(board.token, board.shares)
     held = book.held(board.token)
     units = min(units, int(held.units_raw)) if held else units
-    return entry_of((book.ledger,), {
+    return entry_of((), {
         (BOOK, ETH): gross - gas, (MARKET, ETH): -gross, (GAS, ETH): gas, (BOOK, asset): -units, (MARKET, asset): units,
     })  # fmt: skip
 
@@ -247,8 +250,8 @@ def _units(row: Row, otherwise: int) -> int:
     return int(row.units_raw) if row.units_raw is not None else otherwise
 
 
-def _refused(board: BoardTaken, book: Book, reason: str, detail: str, ts_ms: int) -> OrderRefused:
-    return refusal(board.run_id, board.order_id, (book.ledger,), reason, detail, ts_ms)
+def _refused(board: BoardTaken, reason: str, detail: str, ts_ms: int) -> OrderRefused:
+    return refusal(board.run_id, board.order_id, (), reason, detail, ts_ms)
 
 
 def refusal(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, detail: str, ts_ms: int) -> OrderRefused:
@@ -256,8 +259,8 @@ def refusal(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, det
     return OrderRefused(run_id=run_id, ts_ms=ts_ms, order_id=order_id, ledgers=tuple(ledgers), reason=reason, rule=REFUSALS[reason], detail=detail)
 
 
-def _not_filled(board: BoardTaken, book: Book, reason: str, detail: str, ts_ms: int) -> OrderNotFilled:
-    return not_filled(board.run_id, board.order_id, (book.ledger,), reason, detail, ts_ms)
+def _not_filled(board: BoardTaken, reason: str, detail: str, ts_ms: int) -> OrderNotFilled:
+    return not_filled(board.run_id, board.order_id, (), reason, detail, ts_ms)
 
 
 def not_filled(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, detail: str, ts_ms: int) -> OrderNotFilled:
@@ -266,16 +269,7 @@ def not_filled(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, 
     return OrderNotFilled(run_id=run_id, ts_ms=ts_ms, order_id=order_id, ledgers=tuple(ledgers), reason=reason, detail=detail)
 
 
-def _merged(events: Sequence[Event]) -> list[Event]:
-    """Join events that differ only in their ledgers."""
-    merged: dict[Event, tuple[str, ...]] = {}
-    for event in events:
-        bare = _relabelled(event, ())
-        merged[bare] = merged.get(bare, ()) + event.ledgers  # type: ignore[attr-defined]
-    return [_relabelled(bare, ledgers) for bare, ledgers in merged.items()]
-
-
-def _relabelled(event: Event, ledgers: tuple[str, ...]) -> Event:
+def _named(event: Event, ledgers: tuple[str, ...]) -> Event:
     if isinstance(event, FillCredited):
         return replace(event, ledgers=ledgers, entry=replace(event.entry, ledgers=ledgers))
     return replace(event, ledgers=ledgers)  # type: ignore[call-arg]
