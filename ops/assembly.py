@@ -59,7 +59,9 @@ async def live_window(
         alarm = TickAlarm(clock)
         closing.callback(alarm.close)
         found = await probed(door, network, clock, state)
-        yield assembled(window, places, journal, state, door, network, found, clock, alarm), home_chain
+        live = assembled(window, places, journal, state, door, network, found, clock, alarm)
+        await live.market.index.advance((await live.desk.pin()).block)  # a window taken up late sells before it shows anything
+        yield live, home_chain
 
 
 def assembled(

@@ -97,7 +97,8 @@ def _said_of_order(event: Event, names: Names) -> tuple[str, str] | None:
         case OrderRefused():
             return BAD, f"{ledgers_text(event.ledgers)}refused {event.reason} ({event.rule}){because(event.detail)}"
         case OrderNotFilled():
-            return BAD, f"{ledgers_text(event.ledgers)}not filled: {event.reason}{because(event.detail)}"
+            detail = event.detail.removeprefix(event.reason).lstrip(": ")
+            return BAD, f"{ledgers_text(event.ledgers)}not filled: {event.reason}{because(detail)}"
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import TextIO
 
 from chain.devnet import process
 from chain.devnet.standing import BUILDING, DEAD, Standing
@@ -20,7 +21,7 @@ Answer = tuple[str, dict[str, object], bool]
 def steer(settings: Settings, action: str) -> Answer:
     """Bring the home's local chain up or down, or look at it. Raises: ChainFault."""
     if action == "up":
-        return _described(asyncio.run(process.up(settings.home, clock=SystemClock(), seed=SEED, progress=show_progress)))
+        return _described(_up(settings))
     if action == "down":
         ended = asyncio.run(process.down(settings.home, clock=SystemClock()))
         text = "the local chain is down" if ended else "no local chain was running"
@@ -28,10 +29,33 @@ def steer(settings: Settings, action: str) -> Answer:
     return _described(process.status(settings.home))
 
 
-def show_progress(height: int, target: int) -> None:
-    """Show on a terminal how far a chain being built is."""
-    if sys.stderr.isatty():
-        print(f"\rlocal chain: block {height} of {target}", end="\n" if height >= target else "", file=sys.stderr, flush=True)
+def _up(settings: Settings) -> Standing:
+    progress = ProgressLine(sys.stderr)
+    try:
+        return asyncio.run(process.up(settings.home, clock=SystemClock(), seed=SEED, progress=progress))
+    finally:
+        progress.end()
+
+
+class ProgressLine:
+    """One line on stderr that tells how far a chain being built is, and goes away; silent without a terminal."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._shown = False
+
+    def __call__(self, height: int, target: int) -> None:
+        if self._file.isatty():
+            self._shown = True
+            self._file.write(f"\r\x1b[Klocal chain: block {height} of {target}")
+            self._file.flush()
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._file.write("\r\x1b[K")
+            self._file.flush()
+            self._shown = False
 
 
 def _described(found: Standing | None) -> Answer:

@@ -16,7 +16,7 @@ from ledgers.store import Store
 from ops.assembly import network_named, seats
 from ops.daemon import Played, play_file, play_on
 from ops.lines import counted
-from ops.local_chain import show_progress
+from ops.local_chain import ProgressLine
 from ops.metrics import Lanes, Metrics, serve
 from ops.reporting import write_report
 from ops.settings import Settings
@@ -66,14 +66,19 @@ def finished(settings: Settings, window_id: str) -> tuple[Report, tuple[Path, ..
 
 
 async def _play(settings: Settings, asked: Asked, clock: Clock) -> Played:
+    progress = ProgressLine(sys.stderr)
+
     async def watch(live: LiveWindow) -> None:
+        progress.end()
         await _watch(live, clock, asked)
 
-    if asked.file is not None:
-        return await play_file(settings, asked.file, clock, besides=(watch,), progress=show_progress)
-    return await play_on(
-        settings, clock, window_id=asked.window_id, accept_code_change=asked.accept_code_change, besides=(watch,), progress=show_progress
-    )
+    try:
+        if asked.file is not None:
+            return await play_file(settings, asked.file, clock, besides=(watch,), progress=progress)
+        accept = asked.accept_code_change
+        return await play_on(settings, clock, window_id=asked.window_id, accept_code_change=accept, besides=(watch,), progress=progress)
+    finally:
+        progress.end()
 
 
 async def _watch(live: LiveWindow, clock: Clock, asked: Asked) -> None:

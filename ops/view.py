@@ -221,7 +221,7 @@ def _change(scene: Scene, run: RunScene, ledger: str) -> Text:
 
 def _feed(scene: Scene, rows: int) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
-    for line in list(scene.feed)[-rows:]:
+    for line in [line for line in scene.feed if line.mood != QUIET][-rows:]:
         who = line.who.removeprefix(f"{scene.window_id}-")
         text.append(f"\n{_since_open(scene, line.ts_ms):>6}  ", "dim").append(f"{who}  ").append(line.text, STYLES[line.mood])
     return text

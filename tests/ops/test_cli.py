@@ -29,12 +29,14 @@ baseline = "hold"
 """
 
 
-def referee(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def environment_of(home: Path, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("REFEREE_")}
-    return subprocess.run(
-        [sys.executable, "-m", "ops.cli", *arguments],
-        cwd=ROOT, env={**kept, "REFEREE_HOME": str(home), **environment}, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    return {**kept, "REFEREE_HOME": str(home), **more}
+
+
+def referee(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ops.cli", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment_of(home, **environment), capture_output=True, text=True, timeout=120)
 
 
 def is_one_sentence(done: subprocess.CompletedProcess[str]) -> bool:
