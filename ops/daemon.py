@@ -97,7 +97,7 @@ async def _play(
     async with live_window(settings, window, journal, clock, progress) as (live, home_chain):
         try:
             await begin(live)
-            _write_tables(store, live)
+            await asyncio.to_thread(_write_tables, store, live)
             with pausing_on_signal(live):
                 sealed, troubles = await _beside(live, home_chain, besides)
         finally:

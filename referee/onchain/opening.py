@@ -87,6 +87,12 @@ def run_opened(seat: Seat, opened: WindowOpened) -> RunOpened:
     )
 
 
+def paper_wallets(live: LiveWindow, seen: NetworkSeen) -> list[str]:
+    """List the wallets that a window's runs will have."""
+    identity = window_identity(live.window, live.rules, seen, live.code_sha256)
+    return [paper_wallet(identity, run_id) for run_id in live.seats]
+
+
 def paper_wallet(window_sha256: str, run_id: str) -> str:
     """Derive a run's wallet: the last 20 bytes of a hash, an address nobody holds a key to (design §5)."""
     return "0x" + sha256_hex(f"{window_sha256}/{run_id}".encode())[-40:]
@@ -105,14 +111,10 @@ def refuse_another_window(live: LiveWindow, seen: NetworkSeen, accept_code_chang
         ("rules", opened.rules_sha256, live.rules.sha256()),
         ("window file", opened.window_file_sha256, live.window.sha256),
         ("runs", " ".join(live.state.runs), " ".join(live.seats)),
-        *((f"stack of {run.opened.run_id}", run.opened.stack_sha256, live.seats[run.opened.run_id].stack.sha256) for run in _seated(live)),
+        *((f"stack of {run_id}", run.opened.stack_sha256, live.seats[run_id].stack.sha256) for run_id, run in live.state.runs.items() if run_id in live.seats),
     ]
     if not accept_code_change:
         pairs.append(("code tree (accept it with --accept-code-change)", opened.code_sha256, live.code_sha256))
     for what, expected, found in pairs:
         if expected != found:
             raise Refused(f"{opened.run_id} was opened with another {what}: expected {expected[:80]}, found {found[:80]}; it was not resumed")
-
-
-def _seated(live: LiveWindow):
-    return [run for run_id, run in live.state.runs.items() if run_id in live.seats]

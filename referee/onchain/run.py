@@ -31,7 +31,7 @@ from referee.onchain.events import (
     TurnAbandoned, WindowPaused, WindowResumed, WindowSealed, Woken,
 )  # fmt: skip
 from referee.onchain.live import LiveWindow, Seat
-from referee.onchain.opening import Refused, refuse_another_window, run_opened, window_opened
+from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, run_opened, window_opened
 from referee.onchain.recovery import owed_events
 from referee.onchain.score import score_run, score_window
 from referee.onchain.state import OrderOutcome, order_id_of
@@ -66,11 +66,10 @@ async def open_window(live: LiveWindow) -> None:
     seen = await live.market.network()
     pin = await live.desk.pin()
     price = await live.market.eth_usd(pin)
-    opened = window_opened(live, seen, pin, price, live.clock.now_ms())
-    runs = [run_opened(seat, opened) for seat in live.seats.values()]
-    if used := await live.market.used_addresses([run.wallet for run in runs], pin):
+    if used := await live.market.used_addresses(paper_wallets(live, seen), pin):
         raise Refused(f"{len(used)} paper wallets have code, a nonce or a balance on this chain; the window was not opened")
-    await record(live, opened, *runs, blobs=live.window.blobs)
+    opened = window_opened(live, seen, pin, price, live.clock.now_ms())
+    await record(live, opened, *(run_opened(seat, opened) for seat in live.seats.values()), blobs=live.window.blobs)
 
 
 async def resume(live: LiveWindow, *, accept_code_change: bool = False) -> None:
