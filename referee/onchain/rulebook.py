@@ -107,8 +107,75 @@ def _ms(ms: int) -> str:
     return f"{ms:,} ms"
 
 
-PROOFS: dict[str, tuple[str, ...]] = {}
-"""Tests by rule."""
+PROOFS: dict[str, tuple[str, ...]] = {
+    "ONC-01": (
+        "tests/harnesses/test_stack.py::test_onc_01_a_change_in_any_part_is_a_new_identity",
+        "tests/harnesses/test_stack.py::test_onc_01_one_changed_byte_of_a_manifest_is_a_new_harness",
+    ),
+    "ONC-02": (
+        "tests/onchain/test_run.py::test_the_stake_is_100_dollars_of_eth_on_both_ledgers_ONC_02",
+        "tests/onchain/test_score.py::test_the_stake_is_100_dollars_rounded_down_ONC_02",
+    ),
+    "ONC-03": (
+        "tests/onchain/test_run.py::test_ticks_fall_at_open_plus_k_intervals_and_none_at_the_close_ONC_03",
+        "tests/onchain/test_window.py::test_a_tick_may_be_a_tenth_of_the_interval_late_but_at_most_ten_seconds_ONC_03",
+        "tests/onchain/test_run.py::test_every_tick_is_woken_or_missed_exactly_once_for_every_run",
+    ),
+    "ONC-04": (
+        "tests/onchain/test_decision.py::test_onc_04_buys_and_sells_are_read_for_their_exact_size",
+        "tests/onchain/test_board.py::test_onc_04_a_buy_spends_and_a_sale_gives_exactly_the_size",
+    ),
+    "ONC-05": (
+        "tests/onchain/test_credit.py::test_onc_05_rivals_are_asked_always_or_when_our_own_route_has_no_price",
+    ),
+    "ONC-06": (
+        "tests/onchain/test_credit.py::test_onc_06_no_row_of_a_board_beats_the_chosen_one",
+        "tests/onchain/test_board.py::test_onc_06_approvals_not_paid_yet_count_against_a_row",
+    ),
+    "ONC-07": (
+        "tests/onchain/test_credit.py::test_onc_07_a_board_of_30_000_ms_fills_and_one_of_30_001_ms_does_not",
+        "tests/onchain/test_board.py::test_onc_07_a_block_too_far_behind_the_clock_is_no_pin",
+    ),
+    "ONC-08": (
+        "tests/onchain/test_board.py::test_onc_08_a_loss_equal_to_the_limit_passes_and_more_is_flagged",
+        "tests/onchain/test_board.py::test_onc_08_what_cannot_be_sold_again_or_only_at_a_great_loss_is_not_bought",
+    ),
+    "ONC-09": (
+        "tests/onchain/test_credit.py::test_onc_09_a_buy_whose_gas_equals_its_spend_fills_and_one_wei_more_is_refused",
+        "tests/onchain/test_credit.py::test_onc_09_a_sale_whose_gas_equals_what_arrives_fills_and_one_wei_more_is_refused",
+    ),
+    "ONC-10": (
+        "tests/onchain/test_truth.py::test_every_credit_equals_real_execution_to_the_wei",
+        "tests/onchain/test_board.py::test_onc_10_a_revert_fills_on_no_ledger_and_keeps_its_evidence",
+    ),
+    "ONC-11": (
+        "tests/onchain/test_board.py::test_onc_11_an_unprovable_exit_is_refused_by_headline_booked_by_permissive_and_sold_on_a_claim",
+        "tests/onchain/test_score.py::test_exits_on_a_claim_count_0_in_the_score_beside_ONC_11",
+    ),
+    "ONC-12": (
+        "tests/onchain/test_run.py::test_marks_are_taken_after_each_turn_and_every_sixth_of_the_window_ONC_12",
+        "tests/onchain/test_run.py::test_a_liquidation_is_retried_for_15_minutes_and_then_the_run_is_unscored",
+    ),
+    "ONC-15": (
+        "tests/onchain/test_run.py::test_the_stacks_of_a_tick_see_the_same_block_and_bytes_and_run_at_the_same_time_ONC_15",
+        "tests/onchain/test_window.py::test_rotation_gives_every_run_every_place_once_a_round_ONC_15",
+    ),
+    "ONC-16": (
+        "tests/onchain/test_run.py::test_holding_scores_exactly_0_ONC_16",
+        "tests/onchain/test_score.py::test_a_return_is_rounded_down_ONC_16",
+    ),
+    "ONC-26": (
+        "tests/onchain/test_run.py::test_standing_and_liquidity_orders_are_refused_by_name_ONC_26",
+    ),
+    "ONC-27": (
+        "tests/onchain/test_credit.py::test_onc_27_a_buy_leaves_its_exit_reserve_after_gas_to_the_wei",
+        "tests/onchain/test_board.py::test_onc_27_spend_gas_and_exit_reserve_must_all_be_there_to_the_wei",
+    ),
+    "ONC-28": (
+        "tests/onchain/test_run.py::test_a_window_does_not_open_when_the_feed_disagrees_ONC_28",
+    ),
+}
+"""Tests by rule; that they exist is itself tested."""
 
 RULE_ROWS = rule_rows(DEFAULT)
 """The rule book of the rules that are in force."""
