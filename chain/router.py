@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from eth_abi import encode
-
 from chain import calldata
 from chain.gas import APPROVE_GAS_LIMIT, SWAP_GAS_LIMIT, VIEW_GAS_LIMIT
 from chain.network import Network
@@ -26,8 +24,10 @@ HELD_BY_ROUTER = 0
 FEE_WHOLE_PPM = 1_000_000
 AMOUNT_V4_MAX = 2**128 - 1
 
-V4_SWAP = b"\x10"
-V4_SWAP_SINGLE, V4_SETTLE_ALL, V4_TAKE_ALL = 0x06, 0x0C, 0x0F
+V4_SWAP = "10"
+"""UniversalRouter's command, in hex."""
+V4_ACTIONS = "060c0f"
+"""Swap exactly this much in one pool, settle all of it, take all that comes."""
 DEADLINE_NEVER = 2**64 - 1
 
 
@@ -89,8 +89,13 @@ def sell_routes(network: Network, graph: PoolGraph, token: str, amount_raw: int,
 
 def _routes(network: Network, graph: PoolGraph, side: str, token: str, amount: int, wallet: str) -> tuple[Route, ...]:
     paths = [path if side == "buy" else _reversed(path) for path in _paths_from_eth(network, graph, token)]
-    ranked = sorted(paths, key=lambda path: (-_promise(graph, path, amount), _label(network, path)))
-    return tuple(_route(network, side, token, path, amount, wallet) for path in ranked[:CANDIDATES_MAX])
+    ranked = sorted(((-_promise(graph, path, amount), _label(network, path), path) for path in paths), key=lambda each: each[:2])
+    return tuple(_route(network, side, token, path, label, amount, wallet) for _, label, path in ranked[:CANDIDATES_MAX])
+
+
+def route_of(network: Network, route: Route, wallet: str) -> Route:
+    """The same route for another wallet."""
+    return _route(network, route.side, route.token, route.hops, route.label, route.amount, wallet)
 
 
 # --- which pools ----------------------------------------------------------------------------------------------------
@@ -105,8 +110,8 @@ def _paths_from_eth(network: Network, graph: PoolGraph, token: str) -> Iterator[
             yield (Hop(pool, NATIVE, token),)
     if token == network.usdg:
         return
-    for first in graph.pools_between(network.weth, network.usdg):
-        for second in graph.pools_between(network.usdg, token):
+    for second in graph.pools_between(network.usdg, token):
+        for first in graph.pools_between(network.weth, network.usdg):
             if first.venue != "v4" and second.venue != "v4":
                 yield Hop(first, network.weth, network.usdg), Hop(second, network.usdg, token)
 
@@ -138,8 +143,7 @@ def _out_of(state: PoolState | None, hop: Hop, amount_in: int) -> int:
 # --- the transactions behind a path ---------------------------------------------------------------------------------
 
 
-def _route(network: Network, side: str, token: str, path: tuple[Hop, ...], amount: int, wallet: str) -> Route:
-    label = _label(network, path)
+def _route(network: Network, side: str, token: str, path: tuple[Hop, ...], label: str, amount: int, wallet: str) -> Route:
     if path[0].pool.venue == "v4":
         return _v4_route(network, side, token, path, amount, label)
     quoter, quoted = _quoter(network, path, amount)
@@ -231,18 +235,11 @@ def _v4_approvals(network: Network, token: str) -> tuple[Approval, ...]:
 
 
 def _v4_execute(hop: Hop, zero_for_one: bool, amount: int) -> str:
-    key = (hop.pool.token0, hop.pool.token1, hop.pool.fee_ppm, hop.pool.tick_spacing, hop.pool.hooks)
+    """Encode UniversalRouter's `execute` of one v4 swap that settles and takes all."""
     amount = min(amount, AMOUNT_V4_MAX)
-    actions = bytes((V4_SWAP_SINGLE, V4_SETTLE_ALL, V4_TAKE_ALL))
-    params = [
-        _v4_swap_single(key, zero_for_one, amount),
-        encode(["address", "uint256"], [hop.token_in, amount]),
-        encode(["address", "uint256"], [hop.token_out, 0]),
-    ]
-    inputs = [encode(["bytes", "bytes[]"], [actions, params])]
-    return f"0x{calldata.UNIVERSAL_EXECUTE}" + encode(["bytes", "bytes[]", "uint256"], [V4_SWAP, inputs, DEADLINE_NEVER]).hex()
-
-
-def _v4_swap_single(key: tuple[str, str, int, int, str], zero_for_one: bool, amount: int) -> bytes:
-    shape = "((address,address,uint24,int24,address),bool,uint128,uint128,bytes)"
-    return encode([shape], [(key, zero_for_one, amount, 0, b"")])
+    swap = (calldata.word(32), v4_key_words(hop.pool), *map(calldata.word, (zero_for_one, amount, 0, 9 * 32, 0)))
+    settle = calldata.address_word(hop.token_in) + calldata.word(amount)
+    take = calldata.address_word(hop.token_out) + calldata.word(0)
+    plan = calldata.word(64) + calldata.word(128) + calldata.tail(V4_ACTIONS) + calldata.bytes_array(["".join(swap), settle, take])
+    head = calldata.word(96) + calldata.word(160) + calldata.word(DEADLINE_NEVER)
+    return f"0x{calldata.UNIVERSAL_EXECUTE}{head}{calldata.tail(V4_SWAP)}{calldata.bytes_array([plan])}"

@@ -17,7 +17,7 @@ from chain.header import Header, header_of, header_request
 from chain.honeypot import ghost_of
 from chain.network import Network
 from chain.pools import PoolGraph
-from chain.router import Route, Tx, buy_routes, sell_routes
+from chain.router import Route, Tx, buy_routes, route_of, sell_routes
 from chain.rpc import RpcDoor, RpcRefused
 from chain.simulate import Simulated, Simulation, SimulationRefused, answered
 from chain.trade import PROVEN, Held, Purse, evidence, route_txs
@@ -211,7 +211,7 @@ class DecisionDesk:
 
     async def _order(self, asked: OrderAsked, books: Mapping[str, Book], order_id: str) -> Refereed:
         refused, variants = await self._admitted(asked, books, order_id)
-        boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked, self._wallet)) for variant in variants]
+        boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked)) for variant in variants]
         await self._fill_rows(boards)
         events: list[Event] = [*refused]
         blobs: dict[str, bytes] = {}
@@ -288,9 +288,9 @@ class DecisionDesk:
 
     # --- the board --------------------------------------------------------------------------------------------------
 
-    def _routes(self, asked: OrderAsked, wallet: str) -> Callable[[int], tuple[Route, ...]]:
+    def _routes(self, asked: OrderAsked) -> Callable[[int], tuple[Route, ...]]:
         routes = buy_routes if asked.side == "buy" else sell_routes
-        return lambda size_raw: routes(self._desk.network, self._desk.graph, asked.token, size_raw, wallet)
+        return lambda size_raw: routes(self._desk.network, self._desk.graph, asked.token, size_raw, self._wallet)
 
     async def _fill_rows(self, boards: Sequence[Rows]) -> None:
         requests = [question.simulation.request() for rows in boards for question in rows.questions]
@@ -331,8 +331,7 @@ class DecisionDesk:
         if best is None:
             return None
         route, row = best
-        ghosts = self._routes(variant.asked, ghost_of(self._wallet))(variant.size_raw)
-        ghost_buy = next(ghost for ghost in ghosts if ghost.label == route.label)
+        ghost_buy = route_of(self._desk.network, route, ghost_of(self._wallet))
         sales = sell_routes(self._desk.network, self._desk.graph, variant.asked.token, int(row.arrival_raw or 0), self._wallet)
         return Gate(self._desk.network, self._header, variant, route, ghost_buy, row, sales)
 
