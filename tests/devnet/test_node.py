@@ -34,7 +34,7 @@ def test_an_orphan_is_found_by_its_pid_file_and_ended(tmp_path):
     assert node.process.wait(10) != 0 and not (tmp_path / "node.pid").exists()
 
 
-@pytest.mark.parametrize("content", ["", "nonsense", f"{os.getpid()} 8545", "999999999 1"])
+@pytest.mark.parametrize("content", ["", "nonsense", f"{os.getpid()} 8545", "999999999 1"], ids=["empty", "nonsense", "ours", "gone"])
 def test_a_pid_file_that_names_no_node_of_ours_ends_nothing(tmp_path, content):
     (tmp_path / "node.pid").write_text(content)
     assert not end_orphan(tmp_path / "node.pid")
