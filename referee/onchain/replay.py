@@ -103,6 +103,8 @@ class _Court:
         """By run, what the rules make of the last board and is still to be recorded."""
         self._scores: list[tuple[int, RunScored]] = []
         self._last_link = ""
+        self._rotated: tuple[int, dict[str, int]] = (-1, {})
+        """The last tick looked at, and every run's place in it."""
 
     @property
     def rules(self) -> Rules:
@@ -124,8 +126,7 @@ class _Court:
                 self._run(event)
             case Woken():
                 self._schedule(event)
-                order = rotation(tuple(self._state.runs), self._opened.seed, event.tick)
-                _same("order_index", event.order_index, order.index(event.run_id))
+                _same("order_index", event.order_index, self._place(event))
             case TickMissed():
                 self._schedule(event)
             case BoardTaken():
@@ -176,6 +177,12 @@ class _Court:
 
     def _schedule(self, event: Woken | TickMissed) -> None:
         _same("scheduled_ts_ms", event.scheduled_ts_ms, tick_ts_ms(self._opened, event.tick))
+
+    def _place(self, woken: Woken) -> int:
+        if self._rotated[0] != woken.tick:
+            order = rotation(tuple(self._state.runs), self._opened.seed, woken.tick)
+            self._rotated = (woken.tick, {run_id: place for place, run_id in enumerate(order)})
+        return self._rotated[1].get(woken.run_id, -1)
 
     # --- orders -----------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from referee.onchain.bundle import own_book
 from referee.onchain.cadence import beats, late_ms_max, rotation, tick_ts_ms
 from referee.onchain.credit import not_filled, refusal
 from referee.onchain.decision import Decision, of_turn, reading
-from referee.onchain.doors import DecisionDesk, Refereed
+from referee.onchain.doors import DecisionDesk
 from referee.onchain.ending import turn_blind, turn_blobs, turn_ended
 from referee.onchain.events import (
     HEADLINE, LEDGERS, BundleShown, NetworkFaulted, NetworkRecovered, OrderAsked, Pin, ReorgSeen, TickMissed,
@@ -34,7 +34,7 @@ from referee.onchain.live import LiveWindow, Seat
 from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, run_opened, window_opened
 from referee.onchain.recovery import owed_events
 from referee.onchain.score import score_run, score_window
-from referee.onchain.state import OrderOutcome, order_id_of
+from referee.onchain.state import assert_settled, order_id_of
 from referee.onchain.valuation import CLOCK, TURN, liquidations, marks, unmeasured
 
 RETRY_MS = 2_000
@@ -264,7 +264,7 @@ async def adjudicate(live: LiveWindow, seat: Seat, number: int, orders: Sequence
             continue
         async with live.writing[seat.run_id]:
             refereed = await desk.order(asked, live.state.books.both(seat.run_id))
-            check_outcomes(order_id, refereed)
+            assert_settled(order_id, refereed.events)
             await record(live, *refereed.events, blobs=refereed.blobs)
 
 
@@ -276,14 +276,6 @@ async def sit_down(live: LiveWindow, seat: Seat, number: int, arrived_ts_ms: int
         return fault
     wallet = live.state.runs[seat.run_id].opened.wallet
     return live.desk.decision(seat.run_id, wallet, number, pin, arrived_ts_ms, live.state.books.both(seat.run_id))
-
-
-def check_outcomes(order_id: str, refereed: Refereed) -> None:
-    """Assert that an order has exactly one outcome on every ledger."""
-    outcomes = [event for event in refereed.events if isinstance(event, OrderOutcome)]
-    ledgers = [ledger for outcome in outcomes for ledger in outcome.ledgers]
-    assert sorted(ledgers) == sorted(LEDGERS), f"order {order_id} has outcomes on {ledgers}, expected one on each of {LEDGERS}"
-    assert all(outcome.order_id == order_id for outcome in outcomes), f"expected outcomes of {order_id}, found {outcomes}"
 
 
 # --- marks ----------------------------------------------------------------------------------------------------------

@@ -196,6 +196,14 @@ def order_id_of(run_id: str, tick: int, index: int) -> str:
     return f"{run_id}/{tick}/{index}"
 
 
+def assert_settled(order_id: str, events: Iterable[Event]) -> None:
+    """Assert that an order's events give it exactly one outcome on every ledger."""
+    outcomes = [event for event in events if isinstance(event, OrderOutcome)]
+    ledgers = [ledger for outcome in outcomes for ledger in outcome.ledgers]
+    assert sorted(ledgers) == sorted(LEDGERS), f"order {order_id} has outcomes on {ledgers}, expected one on each of {LEDGERS}"
+    assert all(outcome.order_id == order_id for outcome in outcomes), f"expected outcomes of {order_id}, found {outcomes}"
+
+
 def booked_eth_wei(fill: FillCredited) -> Wei:
     """ETH that a fill moved into the book; negative when it moved out."""
     return Wei(sum(int(posting.amount) for posting in fill.entry.postings if (posting.account, posting.asset) == (BOOK, ETH)))
