@@ -261,8 +261,11 @@ def logged_net(answer: CallAnswer, emitter: str, owner: str) -> int:
     owner_topic = "0x" + calldata.address_word(owner)
     net = 0
     for log in answer.logs:
-        topics, address = (log.get("topics"), log.get("address")) if isinstance(log, dict) else (None, None)
-        if not isinstance(topics, list) or not isinstance(address, str):
+        try:
+            topics, address = log["topics"], log["address"]
+        except (TypeError, KeyError):
+            topics, address = None, None
+        if type(topics) is not list or type(address) is not str:
             raise ChainFault("bad_answer", "a log without topics or address")
         if len(topics) != 3 or topics[0] != TRANSFER_TOPIC or address.lower() != emitter:
             continue

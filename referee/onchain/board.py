@@ -163,6 +163,8 @@ class Desk:
         """Token units of some holdings: the book's own count, re-read where the token keeps shares.
 
         Shapes: by token; left out what the token does not tell. Raises: ChainFault."""
+        if not any(holding.shares for holding in held):
+            return {holding.token: int(holding.units_raw) for holding in held}
         asked = Amounts(self.network, header, purse, held)
         if asked.empty:
             return asked.read(None)
@@ -236,7 +238,7 @@ class DecisionDesk:
             elif variant:
                 reserve_wei = exit_reserve_wei(self._desk.rules, book, asked.token, self._pin.base_fee_wei)
                 paid = frozenset(key for key in book.approvals if key.startswith(asked.token))
-                key = (replace(variant, ledgers=(), book=None, purse=replace(variant.purse, eth_wei=0)), reserve_wei, paid)  # type: ignore[arg-type]
+                key = (variant.shared, reserve_wei, paid)
                 known = shared.get(key)
                 shared[key] = replace(known, ledgers=(*known.ledgers, ledger)) if known else variant
         return stopped, list(shared.values())

@@ -48,6 +48,11 @@ class Variant:
     """Token units that earlier orders of the decision sold on a claim, which no simulation carries."""
 
     @property
+    def shared(self) -> tuple[Any, ...]:
+        """What ledgers must have in common to share one board."""
+        return self.size_raw, self.purse.writes, self.purse.prefix, self.held, self.cause, self.claimed_raw
+
+    @property
     def shares(self) -> bool:
         return bool(self.held.slot and self.held.slot.shares)
 
