@@ -28,10 +28,12 @@ from chain.simulate import (
     revert_word,
 )
 from ledgers.errors import ChainFault
-from ledgers.money import mul_div_ceil
+from ledgers.money import mul_div_ceil, mul_div_floor
 
 PROVEN, REVERTED, UNPROVABLE, FAILED = "proven", "reverted", "unprovable", "failed"
 BALANCE_READ_MAX = 2**256
+ROUNDING_RAW, ROUNDING_PART = 2, 1_000_000
+"""Token units that a sale of shares may round by: two, where they are at most a millionth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +189,16 @@ class TradeSimulation:
         return gained
 
     def _storage_units(self, done: Simulated, amount: int) -> int:
-        """Storage units that came or went; a sale takes at least its part of all that is held, whatever the slot says."""
+        """Storage units that came or went; a sale takes its part of all that is held, whatever the slot says, but for rounding."""
         if self._units is None:
             return amount
         grown = done.word(self._units) - self._held.units_raw
         if self.route.side == "buy":
             return grown
-        return max(-grown, mul_div_ceil(self._held.units_raw, self.route.amount, self._held.amount_raw))
+        rounding = min(ROUNDING_RAW, self.route.amount // ROUNDING_PART)
+        if -grown >= mul_div_floor(self._held.units_raw, self.route.amount - rounding, self._held.amount_raw):
+            return -grown
+        return mul_div_ceil(self._held.units_raw, self.route.amount, self._held.amount_raw)
 
     def _flags(self, quoted: int | None, arrival: int, logged_token: int, tokens_gained: int) -> tuple[str, ...]:
         checks = (

@@ -1,0 +1,387 @@
+"""The board on the real local chain: where it stands, what it asks, what it credits, and what it does when it cannot prove."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from ledgers.errors import ChainFault
+from ledgers.identity import sha256_hex
+from ledgers.money import Wei
+from referee.onchain.board import header_of_pin
+from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, RouteSimulated
+from referee.onchain.rules import DEFAULT
+from tests.onchain.given import outcome, said, wei
+from tests.onchain.ground import Ground, Run, boards, gates
+
+
+@pytest.fixture
+async def ground(chain):
+    ground = await Ground.on(chain)
+    yield ground
+    await ground.close()
+
+
+@pytest.fixture
+def run(ground) -> Run:
+    return Run(ground)
+
+
+# --- ONC-07: the block to stand on --------------------------------------------------------------------------------------
+
+
+async def test_onc_07_the_pin_is_so_far_behind_the_head_as_the_network_needs(ground):
+    pin = await ground.desk.pin()
+    assert (pin.head_block, pin.block) == (ground.chain.height, ground.chain.height - ground.network.pin_depth)
+    assert pin.block_hash == ground.chain.block_hash(pin.block)
+
+
+async def test_onc_07_a_pin_follows_the_head_with_one_round_trip_when_nothing_moved(ground):
+    await ground.desk.pin()
+    ground.trips()
+    await ground.desk.pin()
+    assert ground.trips() == [Counter(eth_getBlockByNumber=2)]
+
+
+async def test_onc_07_a_network_without_depth_pins_its_head(ground):
+    ground.desk.network = replace(ground.network, pin_depth=0)
+    pin = await ground.desk.pin()
+    assert pin.block == pin.head_block == ground.chain.height
+
+
+async def lagging(ground: Ground, lag_ms: int) -> str:
+    """Pin with a clock that is so far ahead of the block to be pinned."""
+    pin = await ground.desk.pin()
+    ground.desk.clock_offset_ms = pin.block_ts_s * 1_000 + lag_ms - ground.clock.now_ms()
+    try:
+        await ground.desk.pin()
+    except ChainFault as fault:
+        return fault.reason
+    return "pinned"
+
+
+LAG_MS_MAX = DEFAULT.pin_lag_ms_max + 1_000 + 1_000
+"""The rule's lag, one block of depth, and the second that block times are rounded to."""
+
+
+@pytest.mark.parametrize("lag_ms, end", [(LAG_MS_MAX, "pinned"), (LAG_MS_MAX + 1, "behind")])
+async def test_onc_07_a_block_too_far_behind_the_clock_is_no_pin(ground, lag_ms, end):
+    assert await lagging(ground, lag_ms) == end
+
+
+@pytest.mark.parametrize("age_ms, end", [(30_000, "filled"), (30_001, "board_too_old")])
+@pytest.mark.parametrize("side", ["buy", "sell"])
+async def test_onc_07_age_runs_from_the_pinned_blocks_time_to_the_fill(ground, run, side, age_ms, end):
+    await run.fill(run.buy("LEAF", "0.01 eth"))
+    desk = await run.sit_down()
+    pin = await ground.desk.pin()
+    ground.desk.clock_offset_ms = pin.block_ts_s * 1_000 + age_ms - ground.clock.now_ms()
+    events = await run.order(desk, run.buy("LEAF", "0.01 eth") if side == "buy" else run.sell("LEAF"))
+    assert (boards(events)[0].age_ms, said(events)) == (age_ms, end)
+
+
+# --- round trips --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_sale_of_a_known_token_is_one_round_trip_and_a_buy_two(ground, run):
+    desk = await run.sit_down()
+    await run.order(desk, run.buy("LEAF", "0.01 eth"))
+    ground.trips()
+    await run.order(desk, run.buy("LEAF", "0.01 eth"))
+    assert [set(trip) for trip in ground.trips()] == [{"eth_simulateV1"}] * 2
+    await run.order(desk, run.sell("LEAF"))
+    assert [set(trip) for trip in ground.trips()] == [{"eth_simulateV1"}]
+
+
+async def test_an_order_refused_on_admission_asks_nothing(ground, run):
+    desk = await run.sit_down()
+    await run.order(desk, run.buy("LEAF", "0.01 eth"))
+    ground.trips()
+    assert said(await run.order(desk, run.buy("LEAF", "2 eth"))) == "insufficient_eth"
+    assert ground.trips() == []
+
+
+async def test_a_board_has_a_row_for_every_candidate_route_and_each_was_simulated(ground, run):
+    (events,) = await run.decide(run.buy("plain_oz", "0.01 eth"))
+    rows = boards(events)[0].rows
+    assert len(rows) == len({row.route for row in rows}) == 6
+    assert {row.status for row in rows} == {"proven"}
+
+
+# --- ONC-04, ONC-10: what is credited -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["LEAF", "BARK", "MOSS", "RUNE", "PINE", "DUSK"])
+async def test_onc_04_a_buy_spends_and_a_sale_gives_exactly_the_size(run, name):
+    (bought,) = await run.fill(run.buy(name, wei("12,345,678,901,234,567 wei")))
+    assert int(bought.spent_raw) == 12_345_678_901_234_567
+    part = run.held(name) // 3
+    (fill,) = await run.fill(run.sell(name, part))
+    assert int(fill.spent_raw) == part and run.held(name) == int(bought.arrival_raw) - part
+    await run.fill(run.sell(name))
+    assert run.held(name) == 0
+
+
+async def test_onc_10_a_token_whose_logs_lie_is_credited_by_balance_and_said(run):
+    (events,) = await run.decide(run.buy("event_liar", "0.01 eth"))
+    fill, board = outcome(events), boards(events)[0]
+    row = next(row for row in board.rows if row.route == fill.route)
+    assert int(row.logged_raw) == 4 * int(fill.arrival_raw) and "logs_differ" in row.flags
+    assert run.held("event_liar") == int(fill.arrival_raw)
+
+
+@pytest.mark.parametrize("name, kept_bps", [("tax_5", 9_500), ("tax_10", 9_000), ("tax_buy", 9_000)])
+async def test_onc_10_a_tax_is_paid_by_who_buys(ground, run, name, kept_bps):
+    ground.keep_venue(name, "v2", "weth")
+    (events,) = await run.decide(run.buy(name, "0.01 eth"))
+    row = boards(events)[0].rows[0]
+    assert int(outcome(events).arrival_raw) in (int(row.quoted_raw) * kept_bps // 10_000, int(row.quoted_raw) * kept_bps // 10_000 + 1)
+
+
+async def test_onc_10_a_revert_fills_on_no_ledger_and_keeps_its_evidence(ground, run):
+    (events,) = await run.decide(run.buy("pausable_paused", "0.01 eth"))
+    assert [said(events, ledger) for ledger in LEDGERS] == ["reverted", "reverted"]
+    assert run.book() == replace(run.book(), eth_wei=wei("1 eth"), holdings=())
+
+
+async def test_onc_10_a_fill_keeps_the_request_and_answer_it_stands_on(run):
+    await run.fill(run.buy("LEAF", "0.01 eth"))
+    (refereed,) = run.refereed
+    named = {event.evidence_sha256 for event in refereed.events if isinstance(event, RouteSimulated)} | {gate.digest for gate in gates(refereed.events)}
+    assert named == set(refereed.blobs) and all(sha256_hex(kept) == digest for digest, kept in refereed.blobs.items())
+
+
+async def test_onc_06_the_row_that_fills_is_the_best_net_of_gas(run):
+    (events,) = await run.decide(run.buy("plain_oz", "0.01 eth"))
+    fill, rows = outcome(events), boards(events)[0].rows
+    rates = {row.route: int(row.arrival_raw) * 10**18 // (10**16 + int(row.gas_wei)) for row in rows}
+    assert rates[fill.route] == max(rates.values()) and len(set(rates.values())) > 1
+
+
+async def test_onc_06_an_approval_is_paid_by_the_first_sale_only(run):
+    await run.fill(run.buy("LEAF", "0.02 eth"))
+    first, second = [(await run.fill(run.sell("LEAF", run.held("LEAF") // 3)))[0] for _ in range(2)]
+    assert len(first.approvals) == 1 and second.approvals == () and second.gas_wei < first.gas_wei
+
+
+async def test_onc_06_approvals_not_paid_yet_count_against_a_row(ground, run):
+    """Two venues that bring nearly the same: whose approval is paid already costs less."""
+    ground.keep(lambda pool: ground.token("plain_oz") in (pool.token0, pool.token1) and pool.venue in ("v2", "v4"))
+    await run.fill(run.buy("plain_oz", "0.02 eth"))
+    (events,) = await run.decide(run.sell("plain_oz", 1_000_000))
+    assert said(events) == "gas_exceeds_value"
+    rows = {row.route.split()[1]: row for row in boards(events)[0].rows}
+    assert rows[">v4"].approve_gas > rows[">v2"].approve_gas > 0 and len(rows[">v4"].approvals) == 2
+
+
+# --- ONC-08: the gate ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, end",
+    [("LEAF", "filled"), ("tax_10", "filled"), ("honeypot", "gate_flagged"), ("sim_aware", "gate_flagged"), ("tax_sell_60", "gate_flagged"),
+     ("tax_buy_60", "gate_flagged"), ("cooldown_60s", "gate_flagged"), ("balance_doubles", "gate_flagged"), ("cooldown_1s", "filled")],
+)  # fmt: skip
+async def test_onc_08_what_cannot_be_sold_again_or_only_at_a_great_loss_is_not_bought(run, name, end):
+    (events,) = await run.decide(run.buy(name, "0.01 eth"))
+    assert [said(events, ledger) for ledger in LEDGERS] == [end, end]
+
+
+async def test_onc_08_what_cannot_be_read_is_unknown(ground, run):
+    ground.keep_venue("balance_reverts", "v3", "weth")
+    assert await run.say(run.buy("balance_reverts", "0.01 eth")) == ["gate_unknown"]
+
+
+async def test_onc_08_a_loss_equal_to_the_limit_passes_and_more_is_flagged(ground, run):
+    ground.keep_venue("tax_10", "v2", "weth")
+    (events,) = await run.decide(run.buy("tax_10", "0.01 eth"))
+    loss_bps = gates(events)[0].loss_bps
+    ends = []
+    for limit in (loss_bps, loss_bps - 1):
+        ground.desk.rules = replace(DEFAULT, gate_loss_bps_max=limit)
+        ends += await run.say(run.buy("tax_10", "0.01 eth"))
+    assert 1_800 < loss_bps < 2_000 and ends == ["filled", "gate_flagged"]
+
+
+async def test_onc_08_no_verdict_outlives_its_block(ground, run):
+    ground.keep_venue("pausable", "v2", "weth")
+    await run.fill(run.buy("pausable", "0.01 eth"))
+    ground.owner("pausable", "pause(bool)", True)
+    ground.settle()
+    assert await run.say(run.buy("pausable", "0.01 eth")) == ["reverted"]
+
+
+async def test_the_gates_own_buy_is_what_is_credited(run):
+    (events,) = await run.decide(run.buy("reflection", "0.01 eth"))
+    assert gates(events)[0].buy_arrival_raw == outcome(events).arrival_raw
+
+
+# --- ONC-09, ONC-27 -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("percent, end", [(102, "filled"), (98, "gas_exceeds_value")])
+async def test_onc_09_a_buy_of_a_little_less_than_its_gas_is_refused(ground, run, percent, end):
+    """The size itself is part of what gas is paid for, so the border to the wei is proven on paper."""
+    ground.keep_venue("plain_oz", "v3", "weth")
+    (fill,) = await run.fill(run.buy("plain_oz", "0.0001 eth"))
+    assert await Run(ground).say(run.buy("plain_oz", Wei(int(fill.gas_wei) * percent // 100))) == [end]
+
+
+async def bought_with(ground: Ground, eth: Wei, name: str, spend: str) -> str:
+    run = Run(ground, stake=f"{eth} wei")
+    return (await run.say(run.buy(name, spend)))[0]
+
+
+async def test_onc_27_spend_gas_and_exit_reserve_must_all_be_there_to_the_wei(ground, run):
+    (events,) = await run.decide(run.buy("LEAF", "0.01 eth"))
+    whole = wei("0.01 eth") + outcome(events).gas_wei + boards(events)[0].exit_reserve_wei
+    assert [await bought_with(ground, whole + more, "LEAF", "0.01 eth") for more in (Wei(0), Wei(-1))] == ["filled", "insufficient_eth"]
+
+
+async def test_onc_27_what_is_left_is_the_exit_reserve(ground, run):
+    (events,) = await run.decide(run.buy("LEAF", "0.01 eth"))
+    reserve = boards(events)[0].exit_reserve_wei
+    tight = Run(ground, stake=f"{wei('0.01 eth') + outcome(events).gas_wei + reserve} wei")
+    await tight.fill(tight.buy("LEAF", "0.01 eth"))
+    assert tight.book().eth_wei == reserve
+    assert await tight.say(tight.sell("LEAF")) == ["filled"]
+
+
+async def test_onc_27_a_sale_without_eth_for_its_gas_is_refused(ground):
+    ends = []
+    for more in (0, -1):
+        run = Run(ground, stake="1 eth")
+        (fill,) = await run.fill(run.buy("LEAF", "0.01 eth"))
+        twin = run.copy()
+        (sale,) = await twin.fill(twin.sell("LEAF"))
+        poor = Run(ground, stake=f"{int(sale.gas_wei) + more} wei")
+        poor.grant("LEAF", int(fill.arrival_raw))
+        ends += await poor.say(poor.sell("LEAF"))
+    assert ends == ["filled", "insufficient_eth"]
+
+
+# --- ONC-11: what cannot be proven --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, cause", [("checkpointed", "slot"), ("masked", "slot"), ("early_seller", "holder_state"), ("registered_buyers", "holder_state")])
+async def test_onc_11_an_unprovable_exit_is_refused_by_headline_booked_by_permissive_and_sold_on_a_claim(run, name, cause):
+    (events,) = await run.decide(run.buy(name, "0.01 eth"))
+    assert [said(events, ledger) for ledger in LEDGERS] == ["unprovable_exit", f"filled BUY_UNPROVEN:{cause}"]
+    (events,) = await run.decide(run.sell(name))
+    assert [said(events, ledger) for ledger in LEDGERS] == ["not_held", f"filled EXIT_UNPROVEN:{cause}"]
+
+
+async def test_onc_11_an_unprovable_sale_brings_its_quote_less_estimated_gas(ground, run):
+    ground.keep_venue("checkpointed", "v2", "weth")
+    run.grant("checkpointed", 10**20)
+    (events,) = await run.decide(run.sell("checkpointed"))
+    fill, row = outcome(events), boards(events)[0].rows[0]
+    assert (fill.ledgers, fill.arrival_raw, fill.gas_wei) == (LEDGERS, row.quoted_raw, Wei((200_000 + 60_000) * 10_000_000))
+
+
+async def test_onc_11_without_simulation_an_exit_is_claimed_with_the_lane_as_its_cause_and_nothing_is_bought(ground, run):
+    await run.fill(run.buy("LEAF", "0.01 eth"))
+    ground.wire.missing = {"eth_simulateV1"}
+    assert await run.say(run.sell("LEAF")) == ["filled EXIT_UNPROVEN:lane"]
+    assert await run.say(run.buy("LEAF", "0.01 eth")) == ["fault"]
+    assert run.held("LEAF") == 0
+
+
+async def test_onc_11_a_lane_that_loses_simulation_within_a_decision_claims_nothing_behind_its_back(ground, run):
+    await run.fill(run.buy("LEAF", "0.02 eth"))
+    desk = await run.sit_down()
+    half = run.held("LEAF") // 2
+    assert said(await run.order(desk, run.sell("LEAF", half))) == "filled"
+    ground.wire.missing = {"eth_simulateV1"}
+    assert said(await run.order(desk, run.sell("LEAF"))) == "fault"
+
+
+async def test_onc_11_a_quoter_that_promises_more_eth_than_there_is_is_not_believed(ground, run):
+    await run.fill(run.buy("LEAF", "0.01 eth"))
+    ground.wire.missing = {"eth_simulateV1"}
+    ground.wire.answer = lambda asked, told: told | {"result": "0x" + "ff" * 32 * 4} if asked["method"] == "eth_call" else told
+    assert await run.say(run.sell("LEAF")) == ["unprovable_no_quote"]
+
+
+async def test_an_exit_is_not_trapped_when_a_token_moves_its_balances(ground, run):
+    """Its code is changed for one that keeps balances elsewhere: the old slot shows nothing, the quote still stands."""
+    ground.keep_venue("plain_oz", "v2", "weth")
+    await run.fill(run.buy("plain_oz", "0.01 eth"))
+    change_code(ground, "plain_oz", "plain_solady")
+    assert await run.say(run.sell("plain_oz", run.held("plain_oz") // 2)) == ["filled EXIT_UNPROVEN:slot"]
+
+
+async def test_a_slot_that_failed_is_looked_for_again(ground, run):
+    ground.keep_venue("plain_oz", "v2", "weth")
+    await run.fill(run.buy("plain_oz", "0.01 eth"))
+    change_code(ground, "plain_oz", "plain_solady")
+    token, header = ground.token("plain_oz"), header_of_pin(await ground.desk.pin())
+    old = await ground.desk.slots.of(token, run.wallet, header)
+    await run.decide(run.sell("plain_oz"))
+    new = await ground.desk.slots.of(token, run.wallet, header)
+    assert old and new and old.slot != new.slot
+
+
+def change_code(ground: Ground, name: str, like: str) -> None:
+    """Let a token become another kind at the same address."""
+    code = ground.chain.node.call("eth_getCode", [ground.token(like), "latest"])
+    ground.chain.node.call("anvil_setCode", [ground.token(name), code])
+    ground.chain.mine(2)
+    ground.settle()
+
+
+# --- limits that hold the whole book ------------------------------------------------------------------------------------
+
+
+async def test_a_limit_on_holdings_counts_what_the_book_already_holds(ground, run):
+    """No holder over 20,000 tokens: what fits alone does not fit beside 19,900."""
+    assert await run.say(run.buy("max_wallet", "0.01 eth")) == ["filled"]
+    full = Run(ground)
+    full.grant("max_wallet", 19_900 * 10**18)
+    assert await full.say(full.buy("max_wallet", "0.01 eth")) == ["reverted"]
+
+
+async def test_a_limit_on_holdings_counts_what_the_same_decision_bought(ground, run):
+    run.grant("max_wallet", 19_700 * 10**18)
+    assert await run.say(run.buy("max_wallet", "0.01 eth"), run.buy("max_wallet", "0.01 eth")) == ["filled", "reverted"]
+
+
+async def test_a_limit_on_holdings_lets_in_again_what_was_sold_before(ground, run):
+    run.grant("max_wallet", 19_900 * 10**18)
+    assert await run.say(run.sell("max_wallet", 500 * 10**18), run.buy("max_wallet", "0.01 eth")) == ["filled", "filled"]
+
+
+# --- faults -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_node_that_is_away_leaves_the_order_unfilled_on_both_ledgers(ground, run):
+    desk = await run.sit_down()
+    ground.wire.answer = lambda asked, told: {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32005, "message": "rate limit"}}
+    events = await run.order(desk, run.buy("LEAF", "0.01 eth"))
+    assert [said(events, ledger) for ledger in LEDGERS] == ["fault", "fault"] and len(events) == 1
+
+
+async def test_a_fault_in_the_gate_fills_nothing(ground, run):
+    await run.fill(run.buy("LEAF", "0.01 eth"))
+    desk, seen = await run.sit_down(), []
+
+    def cut_gates(asked: dict, told: dict) -> dict:
+        seen.append(len(asked["params"][0]["blockStateCalls"]))
+        return told if seen[-1] == 1 else told | {"result": told["result"][:1]}
+
+    ground.wire.answer = cut_gates
+    events = await run.order(desk, run.buy("LEAF", "0.01 eth"))
+    assert said(events) == "fault" and 2 in seen and not any(isinstance(event, FillCredited) for event in events)
+
+
+async def test_a_token_without_a_pool_has_no_route(ground, run):
+    ground.keep(lambda pool: False)
+    run.grant("LEAF", 5)
+    assert await run.say(run.buy("LEAF", "0.01 eth"), run.sell("LEAF")) == ["no_route", "no_route"]
+
+
+async def test_ledgers_hold_the_same_after_proven_orders(run):
+    await run.fill(run.buy("LEAF", "0.01 eth"), run.buy("RUNE", "0.02 eth"), run.sell("LEAF"))
+    assert run.book(HEADLINE).holdings == run.book(PERMISSIVE).holdings and run.book(HEADLINE).eth_wei == run.book(PERMISSIVE).eth_wei

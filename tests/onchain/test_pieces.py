@@ -1,0 +1,200 @@
+"""ONC-24: the orders of one decision run one after another at one block, so that splitting one never beats it.
+
+What is credited for a whole decision is held against really sending all its transactions, to the wei.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from ledgers.money import Wei
+from referee.onchain.board import header_of_pin
+from referee.onchain.events import HEADLINE, PERMISSIVE, FillCredited, OrderAsked
+from tests.onchain.given import outcome, said
+from tests.onchain.ground import WALLET, Ground, Run, transactions
+
+
+@pytest.fixture
+async def ground(chain):
+    ground = await Ground.on(chain)
+    yield ground
+    await ground.close()
+
+
+# --- N pieces ---------------------------------------------------------------------------------------------------------
+
+VENUES = {"v2": ("v2", "weth"), "v3": ("v3", "weth"), "v4": ("v4", "native"), "via usdg": ("v3", "usdg")}
+
+
+def parts(whole: int, count: int) -> list[int]:
+    """Uneven pieces of a whole."""
+    pieces = [whole * (2 * at + 1) // count**2 for at in range(count - 1)]
+    return [*pieces, whole - sum(pieces)]
+
+
+async def brought(run: Run, orders: Sequence[OrderAsked], ledger: str = HEADLINE) -> int:
+    return sum(int(fill.arrival_raw) for fill in await run.fill(*orders, ledger=ledger))
+
+
+@pytest.mark.parametrize("venue", VENUES)
+async def test_onc_24_a_buy_in_pieces_never_brings_more_than_one_order(ground, venue):
+    ground.keep_venue("plain_oz", *VENUES[venue])
+    spend = 10**17
+    whole = await brought(run := Run(ground), [run.buy("plain_oz", Wei(spend))])
+    for count in range(2, 9):
+        run = Run(ground)
+        split = await brought(run, [run.buy("plain_oz", Wei(part)) for part in parts(spend, count)])
+        assert split <= whole, (count, split - whole)
+        assert split > whole * 999 // 1_000
+
+
+@pytest.mark.parametrize("venue", VENUES)
+async def test_onc_24_a_sale_in_pieces_never_brings_more_than_one_order(ground, venue):
+    ground.keep_venue("plain_oz", *VENUES[venue])
+    amount = 2_000 * 10**18
+    whole = await brought(run := holding(ground, "plain_oz", amount), [run.sell("plain_oz", amount)])
+    for count in range(2, 9):
+        run = holding(ground, "plain_oz", amount)
+        split = await brought(run, [run.sell("plain_oz", part) for part in parts(amount, count)])
+        assert split <= whole and run.held("plain_oz") == 0, (count, split - whole)
+        assert split > whole * 999 // 1_000
+
+
+def holding(ground: Ground, name: str, amount: int, cause: str = "") -> Run:
+    run = Run(ground)
+    run.grant(name, amount, cause=cause)
+    return run
+
+
+@pytest.mark.parametrize("route", [("v2", "weth"), ("v3", "weth")])
+@pytest.mark.parametrize("name, cause", [("checkpointed", "slot"), ("registered_buyers", "holder_state")])
+async def test_onc_24_a_claimed_sale_in_pieces_never_brings_more_than_one_order(ground, name, cause, route):
+    ground.keep_venue(name, *route)
+    amount = 2_000 * 10**18
+    whole = await brought(run := holding(ground, name, amount, cause), [run.sell(name, amount)])
+    for count in range(2, 9):
+        run = holding(ground, name, amount, cause)
+        assert await brought(run, [run.sell(name, part) for part in parts(amount, count)]) <= whole
+
+
+async def test_onc_24_a_sale_claimed_for_want_of_simulation_in_pieces_never_brings_more_than_one_order(ground):
+    ground.keep_venue("plain_oz", "v2", "weth")
+    amount = 2_000 * 10**18
+    run, split = holding(ground, "plain_oz", amount), holding(ground, "plain_oz", amount)
+    ground.wire.missing = {"eth_simulateV1"}
+    whole = await brought(run, [run.sell("plain_oz", amount)])
+    assert await brought(split, [split.sell("plain_oz", part) for part in parts(amount, 5)]) <= whole
+
+
+async def test_onc_24_a_claim_comes_after_what_was_filled_before_it(ground):
+    """Permissive buys an unprovable token and sells it at once: at the raised price, and never more than it paid."""
+    ground.keep_venue("checkpointed", "v2", "weth")
+    run = Run(ground)
+    bought, sold = await run.fill(run.buy("checkpointed", "0.1 eth"), run.sell("checkpointed"), ledger=PERMISSIVE)
+    assert 0.99 * 10**17 < int(sold.arrival_raw) < 10**17
+    assert (bought.tag, sold.tag) == ("BUY_UNPROVEN:slot", "EXIT_UNPROVEN:slot")
+
+
+async def test_onc_24_a_claimed_sale_frees_what_it_held(ground):
+    """Sold on a claim and bought again in one decision: the new holding is only what was bought."""
+    run = holding(ground, "registered_buyers", 10**20, "holder_state")
+    ends = await run.say(run.sell("registered_buyers"), run.buy("registered_buyers", "0.01 eth"), ledger=PERMISSIVE)
+    assert ends == ["filled EXIT_UNPROVEN:holder_state", "filled BUY_UNPROVEN:holder_state"]
+    assert run.held("registered_buyers", HEADLINE) == 0 < run.held("registered_buyers", PERMISSIVE)
+
+
+# --- against really sending everything ----------------------------------------------------------------------------------
+
+DECISIONS = {
+    "a buy and its sale": [("buy", "LEAF", 10**17), ("sell", "LEAF", 1)],
+    "one token bought twice": [("buy", "FERN", 10**17), ("buy", "FERN", 2 * 10**17), ("sell", "FERN", 3), ("buy", "FERN", 10**16)],
+    "tokens that share a hub": [("buy", "RUNE", 10**17), ("buy", "LEAF", 10**17), ("sell", "RUNE", 2), ("buy", "plain_usdg_v3", 10**16), ("sell", "LEAF", 1)],
+    "v4 with Permit2": [("buy", "plain_v4", 10**17), ("sell", "plain_v4", 2), ("sell", "plain_v4", 3)],
+    "taxes": [("buy", "tax_5", 10**17), ("sell", "tax_5", 2), ("buy", "tax_buy", 10**16), ("sell", "tax_5", 1)],
+    "reflection": [("buy", "reflection", 10**17), ("buy", "reflection", 10**17), ("sell", "reflection", 2), ("buy", "reflection", 10**16)],
+    "reflection sold out": [("buy", "reflection", 10**17), ("buy", "reflection", 10**17), ("sell", "reflection", 1)],
+    "shares": [("buy", "shares", 10**17), ("sell", "shares", 2), ("sell", "shares", 3)],
+    "shares sold out": [("buy", "shares", 10**17), ("sell", "shares", 2), ("sell", "shares", 1)],
+    "fragments": [("buy", "gons", 10**17), ("sell", "gons", 2), ("buy", "gons", 10**16), ("sell", "gons", 1)],
+    "interest": [("buy", "interest", 10**17), ("sell", "interest", 2), ("sell", "interest", 1)],
+    "eight orders": [("buy", name, 10**16) for name in ("LEAF", "FERN", "MOSS", "BARK")] + [("sell", name, 2) for name in ("BARK", "MOSS", "FERN", "LEAF")],
+}
+"""Side, token, and wei to spend or which part of the last buy to sell (1: all that is held)."""
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+async def test_onc_24_a_decision_is_credited_what_really_sending_it_brings_to_the_wei(chain, name):
+    chain.fund(WALLET, 2 * 10**18)
+    here = chain.snapshot()
+    ground = await Ground.on(chain)
+    run = Run(ground)
+    await decide(run, DECISIONS[name])
+    slots = {token: await slot_of(ground, token) for token in {token for _, token, _ in DECISIONS[name]}}
+    await ground.close()
+    chain.revert(here)
+    before = ground.eth_of(WALLET)
+    receipts = chain.send(*transactions(run.refereed[-1]))
+    assert {receipt["status"] for receipt in receipts} == {"0x1"}
+    assert ground.eth_of(WALLET) - before == int(run.book().eth_wei) - 10**18
+    assert {token: units_of(ground, slot) for token, slot in slots.items()} == {token: run.held(token) for token in slots}
+
+
+async def decide(run: Run, orders: Sequence[tuple[str, str, int]]) -> None:
+    desk, last = await run.sit_down(), {}
+    for side, token, size in orders:
+        order = run.buy(token, Wei(size)) if side == "buy" else run.sell(token, None if size == 1 else last[token] // size)
+        fill = outcome(await run.order(desk, order))
+        assert isinstance(fill, FillCredited) and fill.proven, fill
+        last[token] = int(fill.arrival_raw) if side == "buy" else last[token]
+
+
+async def slot_of(ground: Ground, token: str):
+    return await ground.desk.slots.of(ground.token(token), WALLET, header_of_pin(await ground.desk.pin()))
+
+
+def units_of(ground: Ground, slot) -> int:
+    """What the wallet's slot really holds."""
+    return int(ground.chain.node.call("eth_getStorageAt", [slot.contract, slot.slot, "latest"]), 16)
+
+
+async def test_onc_24_an_order_that_reverted_is_not_run_again_before_the_next(ground):
+    run, alone = Run(ground), Run(ground)
+    _, reverted, sold = [outcome(events) for events in await run.decide(run.buy("LEAF", "0.1 eth"), run.buy("pausable_paused", "0.1 eth"), run.sell("LEAF"))]
+    bought, kept = await alone.fill(alone.buy("LEAF", "0.1 eth"), alone.sell("LEAF"))
+    assert (reverted.reason, sold.arrival_raw) == ("reverted", kept.arrival_raw)
+    assert [tx.data for tx in transactions(run.refereed[-1])] == [tx.data for tx in transactions(alone.refereed[-1])]
+
+
+async def test_onc_24_a_refused_order_is_not_run_again_before_the_next(ground):
+    run, alone = Run(ground), Run(ground)
+    await run.decide(run.buy("LEAF", "0.1 eth"), run.buy("honeypot", "0.1 eth"), run.sell("LEAF"))
+    await alone.decide(alone.buy("LEAF", "0.1 eth"), alone.sell("LEAF"))
+    assert run.book().eth_wei == alone.book().eth_wei
+
+
+async def test_onc_24_a_sale_runs_after_the_buy_of_the_same_decision(ground):
+    """The pool is moved by the buy: what is sold at once brings more than what is sold by itself, and less than it cost."""
+    ground.keep_venue("plain_oz", "v2", "weth")
+    run = Run(ground)
+    bought, sold = await run.fill(run.buy("plain_oz", "0.5 eth"), run.sell("plain_oz"))
+    alone = holding(ground, "plain_oz", int(bought.arrival_raw))
+    (apart,) = await alone.fill(alone.sell("plain_oz"))
+    assert int(apart.arrival_raw) < int(sold.arrival_raw) < 5 * 10**17
+
+
+async def test_onc_24_decisions_do_not_move_the_chain_for_each_other(ground):
+    run = Run(ground)
+    (first,) = await run.fill(run.buy("FERN", "0.1 eth"))
+    (second,) = await run.fill(run.buy("FERN", "0.1 eth"))
+    assert first.arrival_raw == second.arrival_raw
+
+
+async def test_onc_24_each_ledger_runs_after_its_own_orders(ground):
+    """Permissive bought more of the same pool before: its later order meets a worse price."""
+    ground.keep_venue("checkpointed", "v2", "weth")
+    run = Run(ground)
+    events = await run.decide(run.buy("checkpointed", "0.1 eth"), run.buy("checkpointed", "0.1 eth"))
+    first, second = (outcome(each, PERMISSIVE) for each in events)
+    assert second.arrival_raw < first.arrival_raw and {said(each, HEADLINE) for each in events} == {"unprovable_exit"}
