@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -75,8 +76,6 @@ def test_the_stranger_imports_nothing_of_the_product():
 
 def relinked(path: Path, lines: list[dict], change) -> None:
     """Write an export anew with changed bodies and links that hold."""
-    import hashlib
-
     link, text = "00" * 32, []
     for line in lines:
         body = json.dumps(change(line["kind"], line["body"]), separators=(",", ":"), sort_keys=True, ensure_ascii=False)

@@ -16,6 +16,7 @@ from ops.assembly import ROOT, code_sha256, held_store, seats
 from ops.daemon import NothingToResume, play_file, play_on
 from ops.scheduler import TickAlarm
 from ops.settings import BadSettings, Settings
+from referee.onchain.events import WindowPaused
 from referee.onchain.window import BadWindow, load_window
 
 TEXT = """
@@ -94,8 +95,6 @@ def test_a_store_in_which_something_came_to_be_stays(home):
 
 
 def an_opening():
-    from referee.onchain.events import WindowPaused
-
     return (WindowPaused(run_id="w1", ts_ms=1, reason="operator"),)
 
 
