@@ -17,6 +17,8 @@ from chain.network import Network
 from chain.pools import NATIVE, Pool, PoolGraph, PoolState, v4_key_words
 
 CANDIDATES_MAX = 6
+V4_CANDIDATES_MAX = 3
+"""Anybody can make any number of v4 pools that promise much; they crowd out no more than these."""
 ROUTER_ITSELF = "0x0000000000000000000000000000000000000002"
 """SwapRouter02's word for its own address as a recipient."""
 HELD_BY_ROUTER = 0
@@ -89,8 +91,18 @@ def sell_routes(network: Network, graph: PoolGraph, token: str, amount_raw: int,
 
 def _routes(network: Network, graph: PoolGraph, side: str, token: str, amount: int, wallet: str) -> tuple[Route, ...]:
     paths = [path if side == "buy" else _reversed(path) for path in _paths_from_eth(network, graph, token)]
-    ranked = sorted(((-_promise(graph, path, amount), _label(network, path), path) for path in paths), key=lambda each: each[:2])
-    return tuple(_route(network, side, token, path, label, amount, wallet) for _, label, path in ranked[:CANDIDATES_MAX])
+    promised = {_label(network, path): (-_promise(graph, path, amount), path) for path in paths}
+    ranked = sorted(promised, key=lambda label: (promised[label][0], label))
+    chosen = _chosen(ranked, {label for label in ranked if promised[label][1][0].pool.venue == "v4"})
+    return tuple(_route(network, side, token, promised[label][1], label, amount, wallet) for label in chosen)
+
+
+def _chosen(ranked: list[str], v4: set[str]) -> list[str]:
+    """The best candidates, with few v4 pools among them as long as there are others."""
+    places = CANDIDATES_MAX - min(len(v4), V4_CANDIDATES_MAX)
+    others = [label for label in ranked if label not in v4][:places]
+    kept = {*others, *[label for label in ranked if label in v4][: CANDIDATES_MAX - len(others)]}
+    return [label for label in ranked if label in kept]
 
 
 def route_of(network: Network, route: Route, wallet: str) -> Route:
@@ -108,7 +120,7 @@ def _paths_from_eth(network: Network, graph: PoolGraph, token: str) -> Iterator[
     for pool in graph.pools_between(NATIVE, token):
         if _reachable_v4(network, pool):
             yield (Hop(pool, NATIVE, token),)
-    if token == network.usdg:
+    if token in (network.usdg, network.weth):
         return
     for second in graph.pools_between(network.usdg, token):
         for first in graph.pools_between(network.weth, network.usdg):
@@ -137,7 +149,9 @@ def _out_of(state: PoolState | None, hop: Hop, amount_in: int) -> int:
     reserve_in, reserve_out = reserves if hop.token_in == hop.pool.token0 else reserves[::-1]
     after_fee = amount_in * (FEE_WHOLE_PPM - hop.pool.fee_ppm)
     denominator = reserve_in * FEE_WHOLE_PPM + after_fee
-    return after_fee * reserve_out // denominator if denominator else 0
+    promised = after_fee * reserve_out // denominator if denominator else 0
+    held = state.held1_raw if hop.token_in == hop.pool.token0 else state.held0_raw
+    return promised if held is None else min(promised, held)
 
 
 # --- the transactions behind a path ---------------------------------------------------------------------------------
