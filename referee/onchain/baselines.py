@@ -133,8 +133,11 @@ class Momentum:
     """A smaller rise or fall is none."""
     spend_ppm: int = 200_000
     """Part of the spendable cash that a buy takes."""
+    depth_times_min: int = 20
+    """A token is only bought where its pools hold this many times the spend; a rugged pool moves most of all."""
 
     def __post_init__(self) -> None:
+        _within(self.depth_times_min, 0, 1_000_000, "depth_times_min")
         _within(self.lookback_steps, 1, 60, "lookback_steps")
         _within(self.threshold_bps, 0, BPS, "threshold_bps")
         _within(self.spend_ppm, 1, PPM, "spend_ppm")
@@ -143,7 +146,8 @@ class Momentum:
         """Sell what fell, then buy the best riser that is not held."""
         moved = {token.address: self._moved_bps(token) for token in sight.market.tokens}
         sales = [sell(token) for token, _ in sight.book.holdings if moved.get(token, 0) <= -self.threshold_bps]
-        risers = [token for token in sight.market.tokens if moved[token.address] >= self.threshold_bps and not sight.book.holds(token.address)]
+        deep = _deep_enough(sight, self.spend_ppm, self.depth_times_min)
+        risers = [token for token in deep if moved[token.address] >= self.threshold_bps and not sight.book.holds(token.address)]
         best = max(risers, key=lambda token: moved[token.address], default=None)
         return _sales_then_buy(sight, sales, best, self.spend_ppm)
 
@@ -165,8 +169,11 @@ class Reversion:
     """A smaller distance from the mean is none."""
     spend_ppm: int = 200_000
     """Part of the spendable cash that a buy takes."""
+    depth_times_min: int = 20
+    """A token is only bought where its pools hold this many times the spend; a rugged pool moves most of all."""
 
     def __post_init__(self) -> None:
+        _within(self.depth_times_min, 0, 1_000_000, "depth_times_min")
         _within(self.lookback_steps, 1, 60, "lookback_steps")
         _within(self.threshold_bps, 0, BPS, "threshold_bps")
         _within(self.spend_ppm, 1, PPM, "spend_ppm")
@@ -175,7 +182,8 @@ class Reversion:
         """Sell what is above its mean, then buy what is furthest below and not held."""
         gaps = {token.address: self._gap_bps(token) for token in sight.market.tokens}
         sales = [sell(token) for token, _ in sight.book.holdings if gaps.get(token, 0) >= self.threshold_bps]
-        low = [token for token in sight.market.tokens if gaps[token.address] <= -self.threshold_bps and not sight.book.holds(token.address)]
+        deep = _deep_enough(sight, self.spend_ppm, self.depth_times_min)
+        low = [token for token in deep if gaps[token.address] <= -self.threshold_bps and not sight.book.holds(token.address)]
         lowest = min(low, key=lambda token: gaps[token.address], default=None)
         return _sales_then_buy(sight, sales, lowest, self.spend_ppm)
 
@@ -238,6 +246,11 @@ def _sales_then_buy(sight: Sight, sales: Orders, token: SeenToken | None, spend_
         return sales[: sight.market.orders_max]
     spend_wei = mul_div_floor(sight.spendable_wei(_holdings_with(sight, token)), spend_ppm, PPM)
     return sales[: sight.market.orders_max - 1] + ([buy(token.address, spend_wei)] if spend_wei > 0 else [])
+
+
+def _deep_enough(sight: Sight, spend_ppm: int, depth_times_min: int) -> list[SeenToken]:
+    spend_wei = mul_div_ceil(sight.spendable_wei(len(sight.book.holdings) + 1), spend_ppm, PPM)
+    return [token for token in sight.market.tokens if token.liquidity_wei >= depth_times_min * spend_wei]
 
 
 def _gap_bps(now: int, then: int) -> int:

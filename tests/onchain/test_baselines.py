@@ -244,6 +244,14 @@ async def test_random_draws_the_same_after_a_resume() -> None:
 # --- momentum and reversion -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("name", "last"), [("momentum", 1_300), ("reversion", 700)])
+async def test_a_pool_too_shallow_for_the_spend_is_left_alone(name: str, last: int) -> None:
+    spend_wei = (STAKE_WEI - RESERVE_WEI) // 5 + 1
+    for depth_wei, orders in ((20 * spend_wei, 1), (20 * (spend_wei - 1) - 1, 0)):
+        shown = market(token("a", 1_000, last, liquidity_wei=depth_wei))
+        assert len(await decided(stack(name), question(shown, book()))) == orders
+
+
 async def test_momentum_buys_what_rose_most_and_sells_what_fell() -> None:
     snapshot = market(falling("a"), rising("b"), token("c", 1_000, 1_300))
     assert await decided(stack("momentum"), question(snapshot, book(held={"a": 5}))) == [
