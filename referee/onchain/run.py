@@ -315,7 +315,8 @@ async def liquidate(live: LiveWindow) -> dict[str, str] | None:
 
     Shapes: the last fault of each run that could not be sold out, by run id; none when an operator paused."""
     give_up_ms = live.clock.monotonic_ms() + live.rules.liquidation_retry_ms_max
-    unsold = {run_id: "" for run_id, run in live.state.runs.items() if not run.liquidated}
+    scored = live.state.scored is not None
+    unsold = {run_id: "" for run_id, run in live.state.runs.items() if not (run.liquidated or scored)}
     while unsold:
         unsold = await sell_out(live, tuple(unsold))
         if not unsold or live.clock.monotonic_ms() >= give_up_ms:

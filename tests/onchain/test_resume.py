@@ -187,6 +187,21 @@ async def test_a_pause_during_the_liquidation_is_taken_up_too(chain):
     assert [sold.late for sold in events_of(live.journal, WindowLiquidated)] == [True]
 
 
+async def test_a_run_that_was_scored_as_unscored_is_not_sold_out_after_a_resume():
+    chain = PaperChain(VirtualClock(T0), values_down={"w1-a-1"})
+    whole = live_on(chain, {"a": Said(chain.clock)})
+    await open_window(whole)
+    await to_the_end(chain, asyncio.ensure_future(play_window(whole)))
+    unsealed = MemoryJournal("w1")
+    await unsealed.append(*events_of(whole.journal)[:-1], blobs=whole.window.blobs)
+    chain.values_down = set()
+    live = live_on(chain, {"a": Said(chain.clock)}, journal=unsealed)
+    await resume(live)
+    assert await to_the_end(chain, asyncio.ensure_future(play_window(live)))
+    assert [score.status for score in events_of(unsealed, RunScored)] == ["UNSCORED"]
+    assert not events_of(unsealed, WindowLiquidated) and len(events_of(unsealed, WindowSealed)) == 1
+
+
 async def test_another_chain_with_the_same_id_is_refused_by_its_block_0(chain):
     live = await a_broken_window(chain, 15_000)
     chain.block0_hash = "0x" + "99" * 32
