@@ -141,7 +141,7 @@ class Run:
     tick: int = 0
 
     def __post_init__(self) -> None:
-        self._fold([opened(wei(self.stake), self.run_id, self.wallet)])
+        self.fold([opened(wei(self.stake), self.run_id, self.wallet)])
 
     def book(self, ledger: str = HEADLINE) -> Book:
         return self.books.of(self.run_id, ledger)
@@ -174,7 +174,7 @@ class Run:
     async def order(self, desk: DecisionDesk, asked: OrderAsked) -> tuple[Event, ...]:
         refereed = await desk.order(asked, self.books.both(self.run_id))
         self.refereed.append(refereed)
-        self._fold(refereed.events)
+        self.fold(refereed.events)
         return refereed.events
 
     async def say(self, *orders: OrderAsked, ledger: str = HEADLINE) -> list[str]:
@@ -200,7 +200,7 @@ class Run:
         """A run that has the same behind it."""
         twin = Run(self.ground, self.run_id, self.wallet, self.stake, tick=self.tick)
         twin.books, twin.events = Books(), []
-        twin._fold(self.events)
+        twin.fold(self.events)
         return twin
 
     def grant(self, name: str, units: int, *, shares: bool = False, cause: str = "", ledgers: tuple[str, ...] = LEDGERS) -> None:
@@ -208,9 +208,10 @@ class Run:
         token = self.ground.token(name)
         asset = asset_of(token, shares)
         tag = f"{BUY_UNPROVEN}:{cause}" if cause else ""
-        self._fold([replace(filled({(BOOK, asset): units, ("market", asset): -units}, token=token, ledgers=ledgers, tag=tag), run_id=self.run_id)])
+        self.fold([replace(filled({(BOOK, asset): units, ("market", asset): -units}, token=token, ledgers=ledgers, tag=tag), run_id=self.run_id)])
 
-    def _fold(self, events: Iterable[Event]) -> None:
+    def fold(self, events: Iterable[Event]) -> None:
+        """Take events into the books."""
         for event in events:
             self.events.append(event)
             self.books.apply(event)

@@ -113,6 +113,7 @@ DECISIONS = {
     "tokens that share a hub": [("buy", "RUNE", 10**17), ("buy", "LEAF", 10**17), ("sell", "RUNE", 2), ("buy", "plain_usdg_v3", 10**16), ("sell", "LEAF", 1)],
     "v4 with Permit2": [("buy", "plain_v4", 10**17), ("sell", "plain_v4", 2), ("sell", "plain_v4", 3)],
     "taxes": [("buy", "tax_5", 10**17), ("sell", "tax_5", 2), ("buy", "tax_buy", 10**16), ("sell", "tax_5", 1)],
+    "approvals taken once": [("buy", "no_return", 10**17), ("sell", "no_return", 2), ("buy", "no_return", 10**16), ("sell", "no_return", 1)],
     "reflection": [("buy", "reflection", 10**17), ("buy", "reflection", 10**17), ("sell", "reflection", 2), ("buy", "reflection", 10**16)],
     "reflection sold out": [("buy", "reflection", 10**17), ("buy", "reflection", 10**17), ("sell", "reflection", 1)],
     "shares": [("buy", "shares", 10**17), ("sell", "shares", 2), ("sell", "shares", 3)],
