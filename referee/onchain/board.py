@@ -13,7 +13,7 @@ from typing import Any
 
 from chain.balance_slot import BalanceSlot, SlotBook
 from chain.calldata import hex_bytes
-from chain.header import Header, header_of, header_request
+from chain.header import Header, header_request, sealed_header_of
 from chain.honeypot import ghost_of
 from chain.network import Network
 from chain.pools import PoolGraph
@@ -99,13 +99,13 @@ class Desk:
         depth = self.network.pin_depth
         guess = max(self._head - depth, 0)
         answers = await self.rpc.batch([header_request("latest"), header_request(guess)])
-        head = header_of(answers[0])
+        head = sealed_header_of(answers[0])
         self._head = head.block
         wanted = max(head.block - depth, 0)
-        header = header_of(answers[1], guess) if wanted == guess else head
+        header = sealed_header_of(answers[1], guess) if wanted == guess else head
         if header.block != wanted:
             (answer,) = await self.rpc.batch([header_request(wanted)])
-            header = header_of(answer, wanted)
+            header = sealed_header_of(answer, wanted)
         self._check_lag(header, depth)
         return Pin(
             block=header.block, block_hash=header.block_hash, block_ts_s=header.ts_s,
