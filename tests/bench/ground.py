@@ -17,6 +17,7 @@ from referee.onchain.board import Desk, Refereed
 from referee.onchain.book import Book, Holding
 from referee.onchain.events import LEDGERS, FillCredited, OrderAsked, Pin
 from referee.onchain.rules import DEFAULT
+from tests.bench.crowd import settle
 
 WALLET = "0x7c0ffee0000000000000000000000000000a11ce"
 PURSE_WEI, SPEND_WEI = 10**18, 10**16
@@ -53,6 +54,8 @@ class Ground:
     graph: PoolGraph
     desk: Desk
     pin: Pin
+    crowd: list[str]
+    """Further plain tokens, for marks of many holdings."""
     doors: list[RpcDoor] = field(default_factory=list)
 
     def desk_at(self, url: str, transport: HttpTransport | None = None) -> Desk:
@@ -100,15 +103,17 @@ def _filled(done: Refereed) -> None:
 
 
 @asynccontextmanager
-async def standing(seed: int = 7, height: int = 60) -> AsyncIterator[Ground]:
-    """Build a chain with market history, and stand on the block before its newest."""
+async def standing(crowd: int = 0, *, seed: int = 7, height: int = 60) -> AsyncIterator[Ground]:
+    """Build a chain with market history and a crowd of further tokens, and stand on the block before its newest."""
     with Devnet.build(seed=seed, height=height) as chain:
+        tokens = settle(chain, crowd)
+        chain.mine()
         network, clock = load_network("devnet"), SystemClock()
         door = RpcDoor([Lane("devnet", chain.url)], clock=clock)
         graph = await graph_of(chain, network, door)
         head = chain.node.call("eth_getBlockByNumber", ["latest", False])
         desk = Desk(door, network, graph, DEFAULT, VirtualClock(int(head["timestamp"], 16) * 1_000), 0)
-        ground = Ground(chain, network, graph, desk, await desk.pin(), [door])
+        ground = Ground(chain, network, graph, desk, await desk.pin(), tokens, [door])
         try:
             yield ground
         finally:

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from itertools import cycle, islice
+from statistics import median
 
 from chain.router import Route, buy_routes, sell_routes
 from tests.bench.bare import Bare
@@ -122,10 +123,11 @@ def _latency(side: str, width: int, taken: dict[str, list[Seconds]]) -> list[Res
 
 def _rate(side: str, width: int, taken: dict[str, list[Seconds]]) -> Result:
     ours, bare = taken["ours per second"], taken["bare per second"]
-    low, high = quarters([mine[0] / its[0] for mine, its in zip(ours, bare, strict=True)])
+    shares = [mine[0] / its[0] for mine, its in zip(ours, bare, strict=True)]
+    low, high = quarters(shares)
     return Result(
         what=f"orders a second, {side}, concurrency {width}", ours=f"{middle(ours):,.0f} /s", against=f"{middle(bare):,.0f} /s bare socket",
-        value=middle(ours) / middle(bare), low=low, high=high, limit=RATE_SHARE_MIN, at_least=True,
+        value=median(shares), low=low, high=high, limit=RATE_SHARE_MIN, at_least=True,
     )  # fmt: skip
 
 

@@ -64,8 +64,8 @@ async def take_turns(rounds: int, sides: Mapping[str, Side]) -> dict[str, list[S
 
 
 def middle(rounds: Sequence[Seconds]) -> float:
-    """Median over everything that was measured."""
-    return statistics.median([second for each in rounds for second in each])
+    """Median over the rounds of each round's mean: a round is the same mix of work every time."""
+    return statistics.median([statistics.fmean(each) for each in rounds])
 
 
 def quarters(values: Sequence[float]) -> tuple[float, float]:
@@ -77,11 +77,12 @@ def quarters(values: Sequence[float]) -> tuple[float, float]:
 
 
 def ratio(what: str, ours: Sequence[Seconds], other: Sequence[Seconds], *, against: str, limit: float | None = None) -> Result:
-    """Our time over another's."""
-    low, high = quarters([statistics.median(mine) / statistics.median(its) for mine, its in zip(ours, other, strict=True)])
-    mine, its = middle(ours), middle(other)
+    """Our time over another's: the median of the rounds' own ratios."""
+    ratios = [statistics.fmean(mine) / statistics.fmean(its) for mine, its in zip(ours, other, strict=True)]
+    low, high = quarters(ratios)
     return Result(
-        what=what, ours=milliseconds(mine), against=f"{milliseconds(its)} {against}", value=mine / its, low=low, high=high, limit=limit,
+        what=what, ours=milliseconds(middle(ours)), against=f"{milliseconds(middle(other))} {against}",
+        value=statistics.median(ratios), low=low, high=high, limit=limit,
     )  # fmt: skip
 
 
