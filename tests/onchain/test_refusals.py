@@ -1,0 +1,123 @@
+"""Every reason for which an order is refused or not filled is produced here by a real one, or named with the test that does.
+
+The lists are closed: a reason that the code gains, and nothing here produces, fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from ledgers.money import Wei
+from referee.onchain.credit import NOT_FILLED, REFUSALS
+from referee.onchain.events import FillCredited, OrderNotFilled, OrderRefused
+from tests.onchain.given import outcome
+from tests.onchain.ground import Ground, Run
+
+HERE = Path(__file__).parent
+BY_THE_RUN = {
+    "standing_order": "test_run.py::test_standing_and_liquidity_orders_are_refused_by_name_ONC_26",
+    "not_yet": "test_run.py::test_standing_and_liquidity_orders_are_refused_by_name_ONC_26",
+    "window_closed": "test_run.py::test_an_order_begun_at_the_close_is_refused_window_closed",
+    "interrupted": "test_resume.py::test_an_order_without_an_observation_is_interrupted_on_both_ledgers_and_never_priced_late",
+}
+"""Reasons that the window itself gives before anything is quoted, and their tests."""
+
+Ended = FillCredited | OrderRefused | OrderNotFilled
+
+
+async def insufficient_eth(ground: Ground, run: Run) -> Ended:
+    return await last(run, run.buy("LEAF", "1 eth"))
+
+
+async def not_held(ground: Ground, run: Run) -> Ended:
+    return await last(run, run.sell("LEAF"))
+
+
+async def insufficient_tokens(ground: Ground, run: Run) -> Ended:
+    run.grant("LEAF", 99)
+    return await last(run, run.sell("LEAF", 100))
+
+
+async def board_too_old(ground: Ground, run: Run) -> Ended:
+    desk = await run.sit_down()
+    ground.desk.clock_offset_ms += 30_001
+    return outcome(await run.order(desk, run.buy("LEAF", "0.01 eth")))
+
+
+async def gate_flagged(ground: Ground, run: Run) -> Ended:
+    return await last(run, run.buy("honeypot", "0.01 eth"))
+
+
+async def gate_unknown(ground: Ground, run: Run) -> Ended:
+    ground.keep_venue("balance_reverts", "v3", "weth")
+    return await last(run, run.buy("balance_reverts", "0.01 eth"))
+
+
+async def gas_exceeds_value(ground: Ground, run: Run) -> Ended:
+    return await last(run, run.buy("LEAF", Wei(1_000_000)))
+
+
+async def unprovable_exit(ground: Ground, run: Run) -> Ended:
+    return await last(run, run.buy("masked", "0.01 eth"))
+
+
+async def no_route(ground: Ground, run: Run) -> Ended:
+    ground.keep(lambda pool: False)
+    return await last(run, run.buy("LEAF", "0.01 eth"))
+
+
+async def reverted(ground: Ground, run: Run) -> Ended:
+    return await last(run, run.buy("unstarted", "0.01 eth"))
+
+
+async def fault(ground: Ground, run: Run) -> Ended:
+    ground.wire.missing = {"eth_simulateV1"}
+    return await last(run, run.buy("LEAF", "0.01 eth"))
+
+
+async def unprovable_no_quote(ground: Ground, run: Run) -> Ended:
+    """More tokens than any quoter counts."""
+    ground.keep_venue("masked", "v2", "weth")
+    run.grant("masked", 2**250)
+    return await last(run, run.sell("masked"))
+
+
+async def last(run: Run, *orders) -> Ended:
+    return outcome((await run.decide(*orders))[-1])
+
+
+PRODUCERS: dict[str, Callable[[Ground, Run], Awaitable[Ended]]] = {
+    producer.__name__: producer
+    for producer in (
+        insufficient_eth, not_held, insufficient_tokens, board_too_old, gate_flagged, gate_unknown, gas_exceeds_value, unprovable_exit,
+        no_route, reverted, fault, unprovable_no_quote,
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", PRODUCERS)
+async def test_an_order_ends_for_this_reason_and_names_its_rule(chain, reason):
+    ground = await Ground.on(chain)
+    run = Run(ground)
+    ended = await PRODUCERS[reason](ground, run)
+    await ground.close()
+    expected = (OrderRefused, REFUSALS[reason]) if reason in REFUSALS else (OrderNotFilled, None)
+    assert not isinstance(ended, FillCredited) and (ended.reason, type(ended), getattr(ended, "rule", None)) == (reason, *expected)
+    assert run.book().eth_wei == Wei(10**18)
+
+
+def test_every_reason_is_produced_by_a_test():
+    assert PRODUCERS.keys() | BY_THE_RUN.keys() == REFUSALS.keys() | set(NOT_FILLED)
+    assert not PRODUCERS.keys() & BY_THE_RUN.keys() and not REFUSALS.keys() & set(NOT_FILLED)
+
+
+@pytest.mark.parametrize("reason", BY_THE_RUN)
+def test_the_test_of_a_reason_that_the_window_gives_exists_and_names_it(reason):
+    file, _, name = BY_THE_RUN[reason].partition("::")
+    text = (HERE / file).read_text("utf-8")
+    before, _, after = text.partition(f"def {name}(")
+    body = before[-2_000:] + re.split(r"\n(?:async )?def |\n@pytest|\n# ---", after)[0]
+    assert after and reason.upper() in body.upper()
