@@ -8,6 +8,7 @@ Modules are imported where they are used, so that `referee --help` answers at on
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +23,9 @@ Command = Callable[[argparse.Namespace], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows few letters gets question marks, not a failure
     asked = parser().parse_args(argv)
     try:
         code = asked.command(asked)
@@ -252,7 +256,7 @@ def export_journal(asked: argparse.Namespace) -> int:
 
 def print_rules(asked: argparse.Namespace) -> int:
     """`referee rules`."""
-    from ops.lists import rules_list
+    from ops.rules import rules_list
 
     say(asked, *rules_list())
     return FINE

@@ -1,18 +1,13 @@
-"""The lists: the runs of a home, and the rules."""
+"""The lists: the windows of a home and their runs, from the read tables where these are up to the journal."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
-
-from ledgers.journal import Journal
+from ledgers.money import Wei
 from ledgers.report import ANECDOTE, Basis, Column, Table, eth_text, percent_text
-from ledgers.store import Store
+from ledgers.store import RunRow, Store, WindowRow
 from ops.settings import Settings
-from referee.onchain.events import HEADLINE, PERMISSIVE, WindowOpened
-from referee.onchain.rulebook import RULE_ROWS
-from referee.onchain.rules import DEFAULT
-from referee.onchain.state import RunState, WindowState, folded
+from referee.onchain.state import folded
+from referee.onchain.tables import rows
 
 RUN_COLUMNS = (
     Column("run_id", "run"),
@@ -25,7 +20,8 @@ RUN_COLUMNS = (
     Column("turns_total", "of turns"),
     Column("fills", "fills"),
 )
-TEXT_WIDTH = 110
+
+Listed = tuple[WindowRow, list[RunRow]]
 
 
 def runs_list(settings: Settings) -> tuple[str, dict[str, object]]:
@@ -33,104 +29,59 @@ def runs_list(settings: Settings) -> tuple[str, dict[str, object]]:
     if not settings.store_path.exists():
         return f"no windows yet in {settings.home}; `referee run ops/windows/first.toml` plays one", {"windows": []}
     with Store(settings.store_path, exclusive=False) as store:
-        windows = [_window(store.journal(window_id)) for window_id in store.window_ids()]
-    text = "\n".join(text for text, _ in windows) or f"no windows yet in {settings.home}"
-    return text, {"windows": [data for _, data in windows]}
+        windows = listed(store)
+    text = "\n".join(_table(window, runs).text() for window, runs in windows)
+    return text or f"no windows yet in {settings.home}", {"windows": [_data(window, runs) for window, runs in windows]}
 
 
-def _window(journal: Journal) -> tuple[str, dict[str, object]]:
-    state = folded(journal.read())
-    opened = state.opened
-    if opened is None:
-        return f"{journal.window_id}  not opened", {"window_id": journal.window_id, "status": "not opened", "runs": []}
-    table = _runs_table(journal.window_id, state, opened)
-    data = {
-        "window_id": journal.window_id,
-        "label": opened.label,
-        "status": status_of(state),
-        "open_ts_ms": opened.open_ts_ms,
-        "close_ts_ms": opened.close_ts_ms,
-        "events": journal.head()[0],
-        "root": journal.head()[1],
-        "runs": [_run_data(run) for run in state.runs.values()],
-    }
-    return table.text(), data
+def listed(store: Store) -> list[Listed]:
+    """Collect the windows of a store, oldest first. Raises: StoreFault, CorruptJournal."""
+    kept = {window.window_id: window for window in store.rows(WindowRow)}
+    runs = store.rows(RunRow)
+    found = []
+    for window_id in sorted(store.window_ids(), key=lambda name: (len(name), name)):
+        window = kept.get(window_id)
+        if window is not None and (window.events, window.root) == store.journal(window_id).head():
+            found.append((window, [run for run in runs if run.window_id == window_id]))
+        else:
+            found.append(_computed(store, window_id))
+    return found
 
 
-def _runs_table(window_id: str, state: WindowState, opened: WindowOpened) -> Table:
+def _computed(store: Store, window_id: str) -> Listed:
+    """Read a window whose tables are behind its journal: it is being played, or was killed."""
+    records = list(store.journal(window_id).read())
+    window, *runs = rows(folded(records), records[-1].seq, records[-1].link)
+    assert isinstance(window, WindowRow)
+    return window, [run for run in runs if isinstance(run, RunRow)]
+
+
+def _table(window: WindowRow, runs: list[RunRow]) -> Table:
     return Table(
-        name=window_id,
-        title=f"{window_id} · {status_of(state)}",
-        basis=Basis(label=opened.label, n=len(state.runs), of="runs of one window", claim=ANECDOTE),
+        name=window.window_id,
+        title=f"{window.window_id} · {window.status}",
+        basis=Basis(label=window.label, n=len(runs), of="runs of one window", claim=ANECDOTE),
         columns=RUN_COLUMNS,
-        rows=tuple(_run_row(run) for run in state.runs.values()),
+        rows=tuple(
+            (
+                run.run_id,
+                run.stack,
+                run.status,
+                eth_text(None if run.headline_wei is None else Wei(int(run.headline_wei)), 8),
+                percent_text(run.headline_ppm),
+                percent_text(run.permissive_ppm),
+                run.turns_answered,
+                run.turns_total,
+                run.fills,
+            )
+            for run in runs
+        ),
     )
 
 
-def _run_row(run: RunState) -> tuple[str | int | None, ...]:
-    scored = run.scored
-    return (
-        run.opened.run_id,
-        run.opened.stack,
-        scored.status if scored else "open",
-        eth_text(scored.headline_wei if scored else None),
-        percent_text(scored.headline_ppm if scored else None),
-        percent_text(scored.permissive_ppm if scored else None),
-        run.turns_answered,
-        run.turns_total,
-        len(run.headline_fills),
-    )
+def _data(window: WindowRow, runs: list[RunRow]) -> dict[str, object]:
+    return {**_fields(window), "runs": [_fields(run) for run in runs]}
 
 
-def _run_data(run: RunState) -> dict[str, object]:
-    scored = run.scored
-    marks = {ledger: run.marks[ledger].value_wei for ledger in (HEADLINE, PERMISSIVE) if ledger in run.marks}
-    return {
-        "run_id": run.opened.run_id,
-        "stack": run.opened.stack,
-        "stack_sha256": run.opened.stack_sha256,
-        "copy": run.opened.copy,
-        "status": scored.status if scored else "open",
-        "reason": scored.reason if scored else "",
-        "headline_wei": _text(scored.headline_wei if scored else None),
-        "permissive_wei": _text(scored.permissive_wei if scored else None),
-        "headline_ppm": scored.headline_ppm if scored else None,
-        "permissive_ppm": scored.permissive_ppm if scored else None,
-        "last_marks_wei": {ledger: _text(value) for ledger, value in marks.items()},
-        "turns_answered": run.turns_answered,
-        "turns_total": run.turns_total,
-        "fills": len(run.headline_fills),
-    }
-
-
-def _text(amount: object) -> str | None:
-    return None if amount is None else str(amount)
-
-
-def status_of(state: WindowState) -> str:
-    """Say in a word how far a window is."""
-    if state.sealed:
-        return "sealed"
-    return "scored" if state.scored else "paused" if state.paused else "running or interrupted"
-
-
-def rules_list() -> tuple[str, dict[str, object]]:
-    """List the rules that are in force with source, value, status and proving tests."""
-    data = {
-        "name": DEFAULT.name,
-        "since": DEFAULT.since,
-        "sha256": DEFAULT.sha256(),
-        "rules": [
-            {"id": row.id, "rule": row.rule, "value": row.value, "source": row.source, "status": row.status, "tests": list(row.tests)}
-            for row in RULE_ROWS
-        ],
-    }
-    return "\n".join(_rules_text()) + "\n", data
-
-
-def _rules_text() -> Iterator[str]:
-    yield f"{DEFAULT.name}, in force since {DEFAULT.since}, sha256 {DEFAULT.sha256()}"
-    for row in RULE_ROWS:
-        yield f"\n{row.id}  {row.status:8}  {row.value}  [{row.source}]"
-        yield from textwrap.wrap(row.rule, TEXT_WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
-        yield from (f"        proof: {test}" for test in row.tests)
+def _fields(row: WindowRow | RunRow) -> dict[str, object]:
+    return {name: getattr(row, name) for name in type(row).model_fields}

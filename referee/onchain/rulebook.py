@@ -164,6 +164,11 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/onchain/test_run.py::test_holding_scores_exactly_0_ONC_16",
         "tests/onchain/test_score.py::test_a_return_is_rounded_down_ONC_16",
     ),
+    "ONC-24": (
+        "tests/onchain/test_pieces.py::test_onc_24_a_buy_in_pieces_never_brings_more_than_one_order",
+        "tests/onchain/test_pieces.py::test_onc_24_a_sale_in_pieces_never_brings_more_than_one_order",
+        "tests/onchain/test_pieces.py::test_onc_24_a_decision_is_credited_what_really_sending_it_brings_to_the_wei",
+    ),
     "ONC-26": (
         "tests/onchain/test_run.py::test_standing_and_liquidity_orders_are_refused_by_name_ONC_26",
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ledgers.money import decimal_text
-from ops.lists import rules_list
+from ops.rules import rules_list
 from referee.onchain.rulebook import ENFORCED, PLANNED, RECORDED, RULE_ROWS
 from referee.onchain.rules import DEFAULT
 
