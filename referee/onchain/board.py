@@ -62,8 +62,8 @@ class Desk:
     clock_offset_ms: int
     """Chain time minus wall time."""
     slots: SlotBook = field(init=False)
-    last_wei: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Last mark of a run's holding, which orders the next sell-out."""
+    last_wei: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    """Last mark of each holding by run and ledger, which orders the next sell-out."""
     best_route: dict[str, str] = field(default_factory=dict)
     """Label of the route that last sold a token best."""
     _head: int = -1
@@ -135,15 +135,16 @@ class Desk:
 
     async def _sell_out(self, run_id: str, wallet: str, group: Sequence[Book], pin: Pin) -> Valued:
         book, header = group[0], header_of_pin(pin)
-        last_wei = {token: value for (run, token), value in self.last_wei.items() if run == run_id}
+        last_wei = self.last_wei.get((run_id, book.ledger), {})
         sales = in_order_of_value(await self._sales(wallet, book, header), last_wei)
         kept = await self._sell_rounds(wallet, book, sales, header)
         done = valued(book, tuple(book.ledger for book in group), sales, pin.base_fee_wei, sha256_hex(kept), kept)
         for sale in sales:
             if sale.misplaced:
                 self.slots.forget(sale.holding.token)
+        for ledger in done.ledgers:
+            self.last_wei[run_id, ledger] = {mark.token: int(mark.value_wei) for mark in done.holdings}
         for mark in done.holdings:
-            self.last_wei[run_id, mark.token] = int(mark.value_wei)
             if mark.status == PROVEN:
                 self.best_route[mark.token] = mark.route
         return done

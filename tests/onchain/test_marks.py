@@ -104,6 +104,17 @@ async def test_onc_12_the_order_is_the_runs_own(ground):
     assert tokens == sorted(tokens)
 
 
+async def test_onc_12_the_order_is_the_ledgers_own(ground, run):
+    """Permissive holds more of what headline holds less of: each sells its own largest first, from its own last mark."""
+    run.grant("LEAF", 10**17)
+    run.grant("FERN", 10**20)
+    run.grant("LEAF", 10**22, ledgers=(PERMISSIVE,))
+    await run.value()
+    firsts = {value.ledgers: value.holdings[0].token for value in await run.value()}
+    largest = {value.ledgers: max(value.holdings, key=lambda mark: mark.value_wei).token for value in await run.value()}
+    assert firsts == largest and firsts[HEADLINE,] != firsts[PERMISSIVE,]
+
+
 # --- what counts 0 ------------------------------------------------------------------------------------------------------
 
 
