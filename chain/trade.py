@@ -125,15 +125,21 @@ class TradeSimulation:
         quoted = self._quoted(done)
         before, after = (self._tokens(done, handle) for handle in (self._before, self._after))
         misplaced = self._held.slot is not None and before is not None and before != self._held.amount_raw
-        if misplaced and self.route.side == "sell":
+        if misplaced and self.route.side == "sell" and before is not None and before < self.route.amount:
             return Outcome(UNPROVABLE, "slot", quoted)
         for handle in (*self._approvals.values(), self._swap):
             if not done[handle].ok:
                 self._eth_gained(done)
                 return Outcome(REVERTED, revert_word(done[handle]), quoted)
         if before is None or after is None:
-            return Outcome(UNPROVABLE, "balance_unreadable", quoted)
-        return Outcome(UNPROVABLE, "slot", quoted) if misplaced else self._moved(done, quoted, before, after)
+            return Outcome(UNPROVABLE, "balance_unreadable", self._claimable(done, quoted))
+        return Outcome(UNPROVABLE, "slot", self._claimable(done, quoted)) if misplaced else self._moved(done, quoted, before, after)
+
+    def _claimable(self, done: Simulated, quoted: int | None) -> int | None:
+        """What may be claimed of a sale that went through without being a proof: never more than it brought."""
+        if self.route.side == "buy" or quoted is None:
+            return quoted
+        return max(min(quoted, self._eth_gained(done)), 0)
 
     def _tokens(self, done: Simulated, handle: Handle) -> int | None:
         try:

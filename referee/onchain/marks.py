@@ -57,7 +57,7 @@ class Sale:
     routes: tuple[Route, ...]
     route: Route | None
     misplaced: bool = False
-    """True when the balance was found elsewhere than in the known slot."""
+    """True when the wallet was not found to hold what the known slot was set to: a sale then proves nothing, but bounds its claim."""
     dead: set[str] = field(default_factory=set)
     """Routes that reverted."""
     reason: str = ""
@@ -122,9 +122,10 @@ class SellOut:
             held = done.amount(handle, BALANCE_READ_MAX)
         except LookupError:
             held = -1
-        if held != sale.amount_raw:
-            sale.cause, sale.misplaced = "slot", True
-        return sale.misplaced
+        sale.misplaced = held != sale.amount_raw
+        if held < sale.amount_raw:
+            sale.cause = "slot"
+        return held < sale.amount_raw
 
     def _note(self, done: Simulated, sale: Sale, sends: list[Handle], gained: int, approved: frozenset[str]) -> bool:
         assert sale.route is not None
@@ -194,7 +195,8 @@ def marked(sale: Sale, approved: frozenset[str], gas_price_wei: Wei) -> HoldingM
     if status == "unprovable":
         assert route is not None
         unpaid = sum(approval.key not in approved for approval in route.approvals)
-        gross = sale.quotes.get(route.label, 0)
+        quote = sale.quotes.get(route.label, 0)
+        gross = min(quote, sale.gross_wei) if sale.provable else quote
         gas = fee_wei(swap_gas_estimate(len(route.hops)) + unpaid * APPROVE_GAS_ESTIMATE, gas_price_wei)
     value = max(gross - int(gas), 0)
     if status in COUNTED and value == 0:
@@ -216,7 +218,9 @@ def _status(sale: Sale) -> tuple[str, str]:
         return "no_route", sale.reason or "no pool reaches this token"
     if not sale.provable:
         return "unprovable", sale.cause
-    return ("reverted", sale.reason) if sale.route.label in sale.dead else ("proven", "")
+    if sale.route.label in sale.dead:
+        return "reverted", sale.reason
+    return ("unprovable", "slot") if sale.misplaced else ("proven", "")
 
 
 def sell_out_entry(ledgers: tuple[str, ...], sales: Sequence[Sale], marks: Sequence[HoldingMark]) -> Entry:

@@ -324,6 +324,35 @@ async def test_a_slot_that_failed_is_looked_for_again(ground, run):
     assert old and new and old.slot != new.slot
 
 
+def tells(ground: Ground, more: int) -> None:
+    """Let the wallet's balance before a sale be told as another."""
+
+    def changed(asked: dict, told: dict) -> dict:
+        if asked["method"] == "eth_simulateV1" and asked["params"][0]["blockStateCalls"][0]["calls"][0]["data"].startswith("0x70a08231"):
+            first = told["result"][0]["calls"][0]
+            first["returnData"] = f"0x{int(first['returnData'], 16) + more:064x}"
+        return told
+
+    ground.wire.answer = changed
+
+
+@pytest.mark.parametrize("more, end", [(1, "reverted"), (-1, "filled EXIT_UNPROVEN:slot")])
+async def test_onc_10_a_sale_that_reverts_with_tokens_enough_is_no_claim(ground, run, more, end):
+    """Told to hold a little more than the book says, a wallet can surely sell; told less, a revert says nothing of the token."""
+    run.grant("honeypot", 10**20)
+    tells(ground, more)
+    assert await run.say(run.sell("honeypot")) == [end]
+
+
+async def test_onc_11_a_claim_is_never_more_than_the_sale_brought_in_simulation(ground, run):
+    ground.keep_venue("tax_10", "v2", "weth")
+    run.grant("tax_10", 10**20)
+    (proven,) = await run.copy().fill(run.sell("tax_10"))
+    tells(ground, 1)
+    (claimed,) = await run.fill(run.sell("tax_10"))
+    assert (claimed.tag, claimed.arrival_raw) == ("EXIT_UNPROVEN:slot", proven.arrival_raw)
+
+
 def change_code(ground: Ground, name: str, like: str) -> None:
     """Let a token become another kind at the same address."""
     code = ground.chain.node.call("eth_getCode", [ground.token(like), "latest"])

@@ -199,6 +199,24 @@ async def test_a_token_that_moved_its_balances_is_a_claim_and_its_slot_is_looked
     assert not ground.desk.slots.known(ground.token("plain_oz"), WALLET)
 
 
+@pytest.mark.parametrize("name, more, ends", [("honeypot", 1, "reverted"), ("honeypot", -1, "unprovable"), ("tax_10", 1, "unprovable")])
+async def test_onc_11_a_sale_that_proves_nothing_bounds_its_claim(ground, run, name, more, ends):
+    ground.keep_venue(name, "v2", "weth")
+    run.grant(name, 10**20)
+    (proven,) = (await run.worth()).holdings
+
+    def tell(asked: dict, told: dict) -> dict:
+        first = told["result"][0]["calls"][0]
+        if asked["method"] == "eth_simulateV1" and asked["params"][0]["blockStateCalls"][0]["calls"][0]["data"].startswith("0x70a08231"):
+            first["returnData"] = f"0x{int(first['returnData'], 16) + more:064x}"
+        return told
+
+    pin, ground.wire.answer = await ground.desk.pin(), tell
+    (valued,) = await ground.desk.value(run.run_id, run.wallet, tuple(run.books.both(run.run_id).values()), pin)
+    (mark,) = valued.holdings
+    assert mark.status == ends and (more < 0 or mark.gross_wei == proven.gross_wei)
+
+
 # --- faults -------------------------------------------------------------------------------------------------------------
 
 
