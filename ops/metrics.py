@@ -35,10 +35,10 @@ Lanes = Callable[[], Iterable[tuple[str, LaneCount]]]
 class Metrics:
     """What a dashboard may ask."""
 
-    def __init__(self, clock: Clock, lanes: Lanes = tuple) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.registry = CollectorRegistry()
+        self.lanes: Lanes = tuple
         self._clock = clock
-        self._lanes = lanes
         self._marked_ts_ms: int | None = None
         self._orders = Counter("referee_orders", "Orders by ledger, outcome and reason", ("ledger", "outcome", "reason"), registry=self.registry)
         self._turns = Counter("referee_turns", "Turns by outcome", ("outcome",), registry=self.registry)
@@ -60,7 +60,7 @@ class Metrics:
         self._journal_lag.set(max(0, now_ms - seen[-1][1].ts_ms) / 1_000 if seen else 0)
         if self._marked_ts_ms is not None:
             self._mark_age.set(max(0, now_ms - self._marked_ts_ms) / 1_000)
-        for name, lane in self._lanes():
+        for name, lane in self.lanes():
             self._trips.labels(name).set(lane.trips)
             self._faults.labels(name).set(lane.faults)
             self._waiting.labels(name).set(lane.latency_ms_total / 1_000)

@@ -17,7 +17,7 @@ from ops.assembly import network_named, seats
 from ops.daemon import Played, play_file, play_on
 from ops.lines import counted
 from ops.local_chain import ProgressLine
-from ops.metrics import Lanes, Metrics, serve
+from ops.metrics import Metrics, serve
 from ops.reporting import write_report
 from ops.settings import Settings
 from ops.tail import Seen, follow
@@ -47,7 +47,9 @@ def play(settings: Settings, asked: Asked) -> bool:
 
     Raises: whatever `play_file` and `play_on` do."""
     clock = SystemClock()
-    played = asyncio.run(_play(settings, asked, clock))
+    metrics = Metrics(clock)
+    with _served(metrics, asked.metrics_port):
+        played = asyncio.run(_play(settings, asked, clock, metrics))
     for trouble in played.troubles:
         print(f"referee: beside the window: {trouble}", file=sys.stderr)
     if not played.sealed:
@@ -65,12 +67,12 @@ def finished(settings: Settings, window_id: str) -> tuple[Report, tuple[Path, ..
         return write_report(store.journal(window_id), settings.reports_path(window_id))
 
 
-async def _play(settings: Settings, asked: Asked, clock: Clock) -> Played:
+async def _play(settings: Settings, asked: Asked, clock: Clock, metrics: Metrics) -> Played:
     progress = ProgressLine(sys.stderr)
 
     async def watch(live: LiveWindow) -> None:
         progress.end()
-        await _watch(live, clock, asked)
+        await _watch(live, clock, asked, metrics)
 
     try:
         if asked.file is not None:
@@ -81,22 +83,21 @@ async def _play(settings: Settings, asked: Asked, clock: Clock) -> Played:
         progress.end()
 
 
-async def _watch(live: LiveWindow, clock: Clock, asked: Asked) -> None:
-    """Show a window until it ends."""
-    since_ts_ms = live.state.resumed_ts_ms or 0
-    metrics = Metrics(clock, _lanes(live))
-    with screen_for(live.journal, clock, since_ts_ms, sys.stdout, asked.plain, os.environ) as screen, _served(metrics, asked.metrics_port):
-        await follow(live.journal, clock, [lambda seen: _tell(live, screen, seen), metrics.see])
+async def _watch(live: LiveWindow, clock: Clock, asked: Asked, metrics: Metrics) -> None:
+    """Show a window until it ends; a view that fails says so, and the window goes on without it."""
+    metrics.lanes = lambda: [(state.lane.name, state) for state in live.desk.rpc.lanes]
+    try:
+        with screen_for(live.journal, clock, live.state.resumed_ts_ms or 0, sys.stdout, asked.plain, os.environ) as screen:
+            await follow(live.journal, clock, [lambda seen: _tell(live, screen, seen), metrics.see])
+    except Exception as error:
+        print(f"referee: the view failed ({type(error).__name__}); the window goes on without it", file=sys.stderr)
+        raise
 
 
 def _tell(live: LiveWindow, screen: Screen, seen: Sequence[Seen]) -> None:
     if live.pausing.is_set():
         screen.remark(PAUSING)
     screen.see(seen)
-
-
-def _lanes(live: LiveWindow) -> Lanes:
-    return lambda: [(state.lane.name, state) for state in live.desk.rpc.lanes]
 
 
 @contextmanager

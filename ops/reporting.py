@@ -55,8 +55,8 @@ OUTCOME_COLUMNS = (
     Column("permissive_orders", "permissive"),
 )
 NOTE = (
-    "headline: proven fills, and exits that cannot be proven, which count 0 in “unproven at 0”. permissive: the best row of the same board, "
-    "proven or not. Scores are the change of the value of a full liquidation in ETH, rounded down."
+    "headline: proven fills, with exits that cannot be proven at 0 in the third column; permissive: the best row, proven or not.\n"
+    "A score is the change of the value of a full liquidation in ETH, net of gas, rounded down."
 )
 
 

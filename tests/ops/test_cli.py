@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -138,6 +139,15 @@ def test_second_daemon_on_one_home_is_refused(home, tmp_path):
     with Store(home / "journal.db", exclusive=True):
         done = referee("run", str(tmp_path / "w.toml"), home=home)
     assert done.returncode == 3 and is_one_sentence(done) and "in use by process" in done.stderr
+
+
+def test_taken_metrics_port_is_one_sentence_before_anything_begins(home, tmp_path):
+    (tmp_path / "w.toml").write_text(WINDOW)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = referee("run", str(tmp_path / "w.toml"), "--metrics", str(taken.getsockname()[1]), home=home)
+    assert done.returncode == 3 and is_one_sentence(done) and "choose another one" in done.stderr and not home.exists()
 
 
 def test_store_that_is_no_store_is_one_sentence(home):

@@ -23,7 +23,8 @@ class Lane:
 
 
 def counted() -> Metrics:
-    metrics = Metrics(VirtualClock(OPEN + 61_500), lambda: [("lane-1", Lane())])
+    metrics = Metrics(VirtualClock(OPEN + 61_500))
+    metrics.lanes = lambda: [("lane-1", Lane())]
     tell(told(), [metrics.see], 0)
     return metrics
 
