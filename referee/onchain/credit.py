@@ -7,7 +7,7 @@ Source: 001 §2.2; ONC-06 to ONC-11, ONC-27.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from chain.gas import fee_wei

@@ -14,7 +14,7 @@ from ledgers.postings import BOOK, ETH, imbalance
 from referee.onchain.credit import NOT_FILLED, REFUSALS, admission, best_row, chosen_row, exit_reserve_wei, rivals_asked, settle
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, OrderNotFilled, OrderRefused, RouteReverted, RouteSimulated, RouteUnprovable
 from referee.onchain.rules import DEFAULT
-from tests.onchain.given import GAS_PRICE, T0, address, board, book, books, buying, gate, outcome, row, said, selling, wei
+from tests.onchain.given import GAS_PRICE, T0, address, board, book, books, buying, gate, outcome, row, said, selling
 
 ETH1 = 10**18
 
