@@ -42,7 +42,6 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "eth_utils": ("chain/",),
     "eth_hash": ("chain/",),
     "vyper": ("chain/devnet/compile.py",),
-    "tenacity": ("chain/rpc.py",),
     "apscheduler": ("ops/scheduler.py",),
     "pydantic_settings": ("ops/settings.py",),
     "rich": ("ops/view.py",),
