@@ -22,7 +22,7 @@ from ledgers.errors import ChainFault
 CLEAR, FLAGGED, UNKNOWN = "CLEAR", "FLAGGED", "UNKNOWN"
 BPS_WHOLE = 10_000
 HELD_ROUNDING_RAW = 8
-"""How far the balances of the two sales may differ: a token that keeps shares rounds once per order of a decision."""
+"""How far the holders of shares may differ before the two sales: shares are rounded once per order of a decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +136,11 @@ class _SaleBlock:
             return None
 
 
-def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sale, ghost: Sale | None, loss_bps_max: int) -> Verdict:
+def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sale, ghost: Sale | None, loss_bps_max: int, rounding_raw: int = 0) -> Verdict:
     """Judge one buy-and-sell.
 
-    Units: wei; `arrival_raw` token units. `ghost` is None when the balance slot is not known.
+    Units: wei; `arrival_raw` token units, by as many of which as `rounding_raw` the two holders may differ. `ghost` is None
+    when the balance slot is not known.
     Raises: ChainFault when the gate's buy is not the board's buy."""
     if arrival_raw != board_arrival_raw or not 0 < arrival_raw < AMOUNT_MAX:
         raise ChainFault("inconsistent", f"the same buy at the same block brought {board_arrival_raw}, then {arrival_raw}")
@@ -149,7 +150,7 @@ def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sa
     lost_wei = spend_wei - own.gross_wei
     loss_bps = -(-lost_wei * BPS_WHOLE // spend_wei)
     flagged = lost_wei * BPS_WHOLE > loss_bps_max * spend_wei
-    exit_cause = "slot" if ghost is None else "" if _alike(own, ghost) else "holder_state"
+    exit_cause = "slot" if ghost is None else "" if _alike(own, ghost, rounding_raw) else "holder_state"
     return Verdict(
         FLAGGED if flagged else CLEAR,
         "round_trip_loss" if flagged else "",
@@ -162,11 +163,11 @@ def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sa
     )
 
 
-def _alike(own: Sale, ghost: Sale) -> bool:
+def _alike(own: Sale, ghost: Sale, rounding_raw: int) -> bool:
     """Whether the override made the wallet the holder that a real buy makes."""
     if not ghost.ok or ghost.net_wei != own.net_wei or own.held_raw is None or ghost.held_raw is None:
         return False
-    return abs(ghost.held_raw - own.held_raw) <= HELD_ROUNDING_RAW
+    return abs(ghost.held_raw - own.held_raw) <= rounding_raw
 
 
 def override_of(slot: BalanceSlot, held_units: int, arrived_units: int) -> SlotWrite:

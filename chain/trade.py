@@ -122,24 +122,25 @@ class TradeSimulation:
         """Read what the route did. Raises: ChainFault when the node contradicts itself."""
         if not all(done[handle].ok for handle in self._prefix):
             raise ChainFault("state_moved", "a filled order of the same decision no longer goes through at its own block")
-        quoted = self._quoted(done)
+        quoted, eth_gained = self._quoted(done), self._eth_gained(done)
         before, after = (self._tokens(done, handle) for handle in (self._before, self._after))
         misplaced = self._held.slot is not None and before is not None and before != self._held.amount_raw
         if misplaced and self.route.side == "sell" and before is not None and before < self.route.amount:
             return Outcome(UNPROVABLE, "slot", quoted)
         for handle in (*self._approvals.values(), self._swap):
             if not done[handle].ok:
-                self._eth_gained(done)
                 return Outcome(REVERTED, revert_word(done[handle]), quoted)
         if before is None or after is None:
-            return Outcome(UNPROVABLE, "balance_unreadable", self._claimable(done, quoted))
-        return Outcome(UNPROVABLE, "slot", self._claimable(done, quoted)) if misplaced else self._moved(done, quoted, before, after)
+            return Outcome(UNPROVABLE, "balance_unreadable", self._claimable(eth_gained, quoted))
+        if misplaced:
+            return Outcome(UNPROVABLE, "slot", self._claimable(eth_gained, quoted))
+        return self._moved(done, quoted, eth_gained, before, after)
 
-    def _claimable(self, done: Simulated, quoted: int | None) -> int | None:
+    def _claimable(self, eth_gained: int, quoted: int | None) -> int | None:
         """What may be claimed of a sale that went through without being a proof: never more than it brought."""
         if self.route.side == "buy" or quoted is None:
             return quoted
-        return max(min(quoted, self._eth_gained(done)), 0)
+        return max(min(quoted, eth_gained), 0)
 
     def _tokens(self, done: Simulated, handle: Handle) -> int | None:
         try:
@@ -154,8 +155,7 @@ class TradeSimulation:
         possible = ETH_MAX if self.route.side == "sell" else AMOUNT_MAX
         return amount if amount is not None and amount < possible else None
 
-    def _moved(self, done: Simulated, quoted: int | None, before: int, after: int) -> Outcome:
-        eth_gained = self._eth_gained(done)
+    def _moved(self, done: Simulated, quoted: int | None, eth_gained: int, before: int, after: int) -> Outcome:
         tokens_gained = after - before
         logged_token = logged_net(done[self._swap], self.route.token, self._purse.wallet)
         if self.route.side == "buy":

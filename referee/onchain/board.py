@@ -209,6 +209,7 @@ class DecisionDesk:
         try:
             return await self._order(asked, books, order_id)
         except ChainFault as fault:
+            self._desk.rpc.distrust()
             event = not_filled(self._run_id, order_id, tuple(books), "fault", str(fault), self._desk.clock.now_ms())
             return Refereed((event,), {})
 

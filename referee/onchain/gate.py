@@ -7,14 +7,16 @@ Source: 001 §2.2, §5.4; ONC-08, ONC-11.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from chain.balance_slot import BalanceSlot
 from chain.header import Header
-from chain.honeypot import UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, override_of, verdict_of
+from chain.honeypot import HELD_ROUNDING_RAW, UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, override_of, verdict_of
 from chain.network import Network
 from chain.router import Route
 from chain.simulate import Simulation, SimulationRefused, answered
-from chain.trade import evidence
+from chain.trade import Purse, evidence
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.events import GateTaken, Row
@@ -30,12 +32,16 @@ class Gate:
     def __init__(self, network: Network, pin: Header, variant: Variant, buy: Route, ghost_buy: Route, row: Row, sales: Sequence[Route]) -> None:
         self._variant, self._buy, self._row = variant, buy, row
         self._sales = _reverse_first(buy, sales)[:SALES_MAX]
-        self._own = [OwnTrip(network, pin, variant.purse, buy, sale) for sale in self._sales]
+        slot, purse = variant.held.slot, variant.purse
+        alone = slot is not None and not slot.shares and not _touched(purse, buy.token)
+        if alone:
+            purse = _without(purse, slot)
+        self._own = [OwnTrip(network, pin, purse, buy, sale) for sale in self._sales]
         self._ghost: list[GhostTrip] = []
-        if variant.held.slot is not None:
+        if slot is not None:
             assert row.units_raw is not None
-            write = override_of(variant.held.slot, variant.held.units_raw, int(row.units_raw))
-            self._ghost = [GhostTrip(network, pin, variant.purse, ghost_buy, sale, write) for sale in self._sales]
+            write = override_of(slot, 0 if alone else variant.held.units_raw, int(row.units_raw))
+            self._ghost = [GhostTrip(network, pin, purse, ghost_buy, sale, write) for sale in self._sales]
         self.simulations: list[Simulation] = [trip.simulation for trip in (*self._own, *self._ghost)]
 
     def taken(self, run_id: str, order_id: str, answers: Sequence[Any], loss_bps_max: int, now_ms: int) -> tuple[GateTaken, bytes]:
@@ -67,7 +73,17 @@ class Gate:
     def _judged(self, arrivals: set[int], own: Sale, ghost: Sale | None, loss_bps_max: int) -> Verdict:
         board_arrival = int(self._row.arrival_raw or 0)
         differing = next((arrival for arrival in arrivals if arrival != board_arrival), board_arrival)
-        return verdict_of(self._variant.size_raw, board_arrival, differing, own, ghost, loss_bps_max)
+        rounding_raw = HELD_ROUNDING_RAW if self._variant.shares else 0
+        return verdict_of(self._variant.size_raw, board_arrival, differing, own, ghost, loss_bps_max, rounding_raw)
+
+
+def _touched(purse: Purse, token: str) -> bool:
+    return any(token[2:] in tx.data for tx in purse.prefix)
+
+
+def _without(purse: Purse, slot: BalanceSlot) -> Purse:
+    """The wallet without what it held of the token: then the sale of what arrived cannot be paid out of that."""
+    return replace(purse, writes=tuple(write for write in purse.writes if (write.contract, write.slot) != (slot.contract, slot.slot)))
 
 
 def _reverse_first(buy: Route, sales: Sequence[Route]) -> list[Route]:

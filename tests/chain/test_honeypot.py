@@ -88,8 +88,11 @@ def test_a_ghost_that_cannot_sell_is_holder_state_and_so_is_one_that_alone_can()
 
 
 def test_an_override_that_makes_another_balance_is_holder_state_beyond_rounding():
-    assert judged(sold(SPEND, held=100), sold(SPEND, held=100 + HELD_ROUNDING_RAW)).exit_provable
-    assert judged(sold(SPEND, held=100), sold(SPEND, held=101 + HELD_ROUNDING_RAW)).exit_cause == "holder_state"
+    own = sold(SPEND, held=100)
+    for rounding, provable in ((0, [True, False]), (HELD_ROUNDING_RAW, [True] * (HELD_ROUNDING_RAW + 1) + [False])):
+        verdicts = [verdict_of(SPEND, ARRIVED, ARRIVED, own, sold(SPEND, held=100 + more), LIMIT_BPS, rounding) for more in range(len(provable))]
+        assert [verdict.exit_provable for verdict in verdicts] == provable
+    assert judged(own, sold(SPEND, held=101)).exit_cause == "holder_state"
     assert judged(sold(SPEND, held=None), sold(SPEND)).exit_cause == judged(sold(SPEND), sold(SPEND, held=None)).exit_cause == "holder_state"
 
 
