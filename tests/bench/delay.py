@@ -1,11 +1,18 @@
-"""The delay proxy: a real TCP proxy on loopback that holds every byte back for half a round trip in each direction."""
+"""The delay proxy: a real TCP proxy on loopback that holds every byte back for half a round trip in each direction.
+
+Threads, because an event loop's timers are a millisecond coarse and would be counted as the network's.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import queue
+import socket
+import threading
+import time
 from typing import Self
 
 CHUNK = 1 << 18
+Held = queue.SimpleQueue[tuple[float, bytes]]
 
 
 class DelayProxy:
@@ -13,31 +20,54 @@ class DelayProxy:
 
     def __init__(self, node_port: int, round_trip_ms: int) -> None:
         self._node_port, self._one_way_s = node_port, round_trip_ms / 2_000
-        self._pumps: set[asyncio.Task[None]] = set()
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self._sockets = [self._door]
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return f"http://127.0.0.1:{self._door.getsockname()[1]}"
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+    def __enter__(self) -> Self:
+        self._start(self._accept)
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for pump in self._pumps:
-            pump.cancel()
-        await asyncio.gather(*self._pumps, return_exceptions=True)
+    def __exit__(self, *_: object) -> None:
+        for each in self._sockets:
+            each.close()
 
-    async def _accept(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        node, to_node = await asyncio.open_connection("127.0.0.1", self._node_port)
-        for source, sink in ((client, to_node), (node, to_client)):
-            pump = asyncio.ensure_future(self._pump(source, sink))
-            self._pumps.add(pump)
-            pump.add_done_callback(self._pumps.discard)
+    def _start(self, work: object, *arguments: object) -> None:
+        threading.Thread(target=work, args=arguments, daemon=True).start()  # type: ignore[arg-type]
 
-    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        loop = asyncio.get_running_loop()
-        while data := await source.read(CHUNK):
-            loop.call_later(self._one_way_s, sink.write, data)
-        loop.call_later(self._one_way_s, sink.close)
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._door.accept()
+            except OSError:
+                return
+            node = socket.create_connection(("127.0.0.1", self._node_port))
+            for source, sink in ((client, node), (node, client)):
+                sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                held: Held = queue.SimpleQueue()
+                self._sockets.append(sink)
+                self._start(self._take, source, held)
+                self._start(self._give, held, sink)
+
+    def _take(self, source: socket.socket, held: Held) -> None:
+        data = b"begun"
+        while data:
+            try:
+                data = source.recv(CHUNK)
+            except OSError:
+                data = b""
+            held.put((time.perf_counter() + self._one_way_s, data))
+
+    def _give(self, held: Held, sink: socket.socket) -> None:
+        while True:
+            due, data = held.get()
+            time.sleep(max(0.0, due - time.perf_counter()))
+            try:
+                sink.sendall(data) if data else sink.shutdown(socket.SHUT_WR)
+            except OSError:
+                return
+            if not data:
+                return

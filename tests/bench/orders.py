@@ -39,13 +39,15 @@ async def _side_results(ground: Ground, side: str, rounds: int, per_round: int) 
     orders = ground.orders(side)
     works = await ground.recorded(orders)
     assert {len(work) for work in works} == {TRIPS[side]}, "an order took more round trips than it may"
-    web3 = await _web3_plays(ground, orders)
+    client = Web3Client(ground)
+    web3 = await _web3_plays(ground, client, orders)
     latency, rates = [], []
     for width in (1, 8, 32):
         taken = await _at_width(ground, orders, works, web3, width, rounds, max(per_round, 2 * width))
         if width in LIMIT_AT:
             latency += _latency(side, width, taken)
         rates.append(_rate(side, width, taken))
+    await client.close()
     return [*latency, *rates]
 
 
@@ -96,8 +98,7 @@ async def _at_once(play: Play, orders: Sequence[Order], width: int) -> Seconds:
     return seconds
 
 
-async def _web3_plays(ground: Ground, orders: Sequence[Order]) -> Play:
-    client = Web3Client(ground)
+async def _web3_plays(ground: Ground, client: Web3Client, orders: Sequence[Order]) -> Play:
     known: dict[str, tuple[Sequence[Route], object]] = {}
     for order in orders:
         await ground.play(ground.desk, order)
@@ -133,7 +134,7 @@ def _rate(side: str, width: int, taken: dict[str, list[Seconds]]) -> Result:
 
 async def delayed_results(ground: Ground, rounds: int) -> list[Result]:
     """One order at a time over a network that takes 50 ms there and back."""
-    async with DelayProxy(ground.chain.node.port, DELAY_MS) as proxy:
+    with DelayProxy(ground.chain.node.port, DELAY_MS) as proxy:
         desk = ground.desk_at(proxy.url)
         return [await _delayed(ground, desk, side, trips, rounds) for side, trips in TRIPS.items()]
 

@@ -1,0 +1,117 @@
+"""The benchmark: every speed target of the design beside what this machine does now, as ratios measured in one run.
+
+`make bench`, or `make bench ARGS=--quick` for a short run whose numbers mean little. Exit code 0 whatever the numbers are:
+a machine shared with others proves nothing by one miss. The table is also written as JSON under `.referee/bench/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ledgers.clock import SystemClock
+from ledgers.report import Basis, Column, Table
+from tests.bench.ground import standing
+from tests.bench.journals import journal_results
+from tests.bench.marks import mark_results
+from tests.bench.orders import delayed_results, order_results
+from tests.bench.turns import Result
+from tests.bench.windows import window_results
+
+COLUMNS = tuple(
+    Column(name, heading)
+    for name, heading in (
+        ("what", "what"), ("ours", "ours"), ("against", "against"), ("figure", "figure"), ("spread", "quarters"), ("target", "target"), ("verdict", ""),
+    )
+)  # fmt: skip
+VERDICTS = {None: "", True: "met", False: "missed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How long to measure."""
+
+    rounds: int
+    orders: int
+    """Orders a round at concurrency 1; more at more."""
+    delayed: int
+    holdings: tuple[int, ...]
+    mark_rounds: int
+    stacks: int
+    traders: int
+    length_s: int
+    journal: bool
+
+
+FULL = Size(rounds=24, orders=20, delayed=20, holdings=(1, 10, 100, 500), mark_rounds=11, stacks=200, traders=20, length_s=30, journal=True)
+QUICK = Size(rounds=2, orders=5, delayed=2, holdings=(1, 10), mark_rounds=2, stacks=4, traders=3, length_s=10, journal=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Print the speed ratios.")
+    parser.add_argument("--quick", action="store_true", help="a short run whose numbers mean little")
+    parser.add_argument("--home", type=Path, default=Path(os.environ.get("REFEREE_HOME", ".referee")), help="where the JSON is written")
+    asked = parser.parse_args(arguments)
+    size = QUICK if asked.quick else FULL
+    results = [*asyncio.run(_on_a_chain(size)), *journal_results(), *asyncio.run(_windows(size, at_once=asked.quick))]
+    table = table_of(results, size)
+    print(table.text())
+    print(f"written to {_written(table, results, asked.home)}")
+    return 0
+
+
+async def _on_a_chain(size: Size) -> list[Result]:
+    _say("orders")
+    async with standing(max(size.holdings)) as ground:
+        orders = await order_results(ground, size.rounds, size.orders)
+        delayed = await delayed_results(ground, size.delayed)
+        _say("marks")
+        marks = await mark_results(ground, size.holdings, size.mark_rounds)
+    _say("journal")
+    return [*orders, *delayed, *marks]
+
+
+async def _windows(size: Size, *, at_once: bool) -> list[Result]:
+    _say("windows")
+    return await window_results(size.stacks, size.length_s, size.traders, at_once=at_once)
+
+
+def _say(part: str) -> None:
+    print(f"measuring {part} …", file=sys.stderr, flush=True)
+
+
+def table_of(results: Sequence[Result], size: Size) -> Table:
+    """The table as printed."""
+    missed = sum(result.met is False for result in results)
+    targets = sum(result.met is not None for result in results)
+    return Table(
+        name="bench",
+        title="Speed: ratios measured in one run",
+        basis=Basis(label="devnet", n=size.rounds, of="rounds", claim="this machine, now"),
+        columns=COLUMNS,
+        rows=tuple((each.what, each.ours, each.against, each.figure, each.spread, each.target, VERDICTS[each.met]) for each in results),
+        note=f"{targets - missed} of {targets} targets met. A figure is the median of the rounds' own ratios, its quarters are theirs.\n"
+        "Both sides take turns on one node; it, they and whatever else runs share the processors.",
+    )
+
+
+def _written(table: Table, results: Sequence[Result], home: Path) -> Path:
+    folder = home / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{SystemClock().now_ms()}.json"
+    figures = [{"what": each.what, "against": each.against, "value": each.value, "unit": each.unit, "low": each.low, "high": each.high, "met": each.met} for each in results]
+    machine = {"processors": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
+    path.write_text(json.dumps({**table.data(), "figures": figures, "machine": machine}, ensure_ascii=False, indent=1))
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
