@@ -131,7 +131,11 @@ class Desk:
         groups: dict[tuple[Any, ...], list[Book]] = {}
         for book in books:
             groups.setdefault((book.eth_wei, book.holdings, book.approvals), []).append(book)
-        return tuple([await self._sell_out(run_id, wallet, group, pin) for group in groups.values()])
+        try:
+            return tuple([await self._sell_out(run_id, wallet, group, pin) for group in groups.values()])
+        except ChainFault:
+            self.rpc.distrust()
+            raise
 
     async def _sell_out(self, run_id: str, wallet: str, group: Sequence[Book], pin: Pin) -> Valued:
         book, header = group[0], header_of_pin(pin)

@@ -582,6 +582,16 @@ async def test_a_mark_is_taken_by_the_next_lane(scene):
     assert valued.value_wei == honest.value_wei
 
 
+async def test_a_lane_that_lied_about_a_mark_is_left_for_the_next_mark(scene):
+    (honest,) = await scene.run.value()
+    scene.reach(*scene.nodes)
+    scene.node.by(SIMULATE, lie(more_ether))
+    with pytest.raises(ChainFault):
+        await scene.run.value()
+    (valued,) = await scene.run.value()
+    assert valued.value_wei == honest.value_wei
+
+
 # --- what a person sees ---------------------------------------------------------------------------------------------
 
 
