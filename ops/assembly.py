@@ -79,11 +79,20 @@ def assembled(
         journal=journal,
         clock=clock,
         alarm=alarm,
-        desk=Desk(door, network, graph, rules, clock, found.clock_offset_ms),
+        desk=desk_of(state, Desk(door, network, graph, rules, clock, found.clock_offset_ms), found),
         market=LiveMarket(rpc=door, chain=network, index=index, rules=rules, found=found),
         code_sha256=code_sha256(),
         state=state,
     )
+
+
+def desk_of(state: WindowState, desk: Desk, found: Capabilities) -> Desk:
+    """Fit a desk to its node, and to the marks that the journal already holds."""
+    desk.keep_below(found.gas_cap)
+    for run_id, run in state.runs.items():
+        for ledger, mark in run.marks.items():
+            desk.remember(run_id, ledger, mark.holdings)
+    return desk
 
 
 async def probed(door: RpcDoor, network: Network, clock: Clock, state: WindowState) -> Capabilities:

@@ -28,7 +28,7 @@ from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import EXIT_UNPROVEN, Book, Holding
 from referee.onchain.credit import admission, exit_reserve_wei, not_filled, refusal, settle
-from referee.onchain.events import LEDGERS, BoardTaken, FillCredited, GateTaken, OrderAsked, Pin
+from referee.onchain.events import LEDGERS, BoardTaken, FillCredited, GateTaken, HoldingMark, OrderAsked, Pin
 from referee.onchain.gate import Gate
 from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
 from referee.onchain.rows import Rows, Variant, dumped
@@ -37,6 +37,8 @@ from referee.onchain.shares import Amounts
 
 SELL_OUT_ROUNDS_MAX = 8
 HOLDINGS_PER_REQUEST_MAX = 500
+GAS_PER_HOLDING = 400_000
+"""What selling one holding and quoting its routes takes of a node's gas cap, chosen above what they were measured to use."""
 BLOCK_TIME_GRAIN_MS = 1_000
 """A block's time is whole seconds, so that much of its age may be rounding."""
 
@@ -66,10 +68,21 @@ class Desk:
     """Last mark of each holding by run and ledger, which orders the next sell-out."""
     best_route: dict[str, str] = field(default_factory=dict)
     """Label of the route that last sold a token best."""
+    holdings_per_request_max: int = HOLDINGS_PER_REQUEST_MAX
     _head: int = -1
 
     def __post_init__(self) -> None:
         self.slots = SlotBook(self.rpc)
+
+    def keep_below(self, gas_cap: int) -> None:
+        """Let no sell-out ask more of a node than its gas cap carries; 0 is no cap."""
+        if gas_cap:
+            self.holdings_per_request_max = max(1, min(HOLDINGS_PER_REQUEST_MAX, gas_cap // GAS_PER_HOLDING))
+
+    def remember(self, run_id: str, ledger: str, marks: Sequence[HoldingMark]) -> None:
+        """Take over what a run's holdings were last worth, and which routes sold them best."""
+        self.last_wei[run_id, ledger] = {mark.token: int(mark.value_wei) for mark in marks}
+        self.best_route |= {mark.token: mark.route for mark in marks if mark.status == PROVEN}
 
     def chain_now_ms(self) -> int:
         """Chain time by our clock."""
@@ -147,10 +160,7 @@ class Desk:
             if sale.misplaced:
                 self.slots.forget(sale.holding.token)
         for ledger in done.ledgers:
-            self.last_wei[run_id, ledger] = {mark.token: int(mark.value_wei) for mark in done.holdings}
-        for mark in done.holdings:
-            if mark.status == PROVEN:
-                self.best_route[mark.token] = mark.route
+            self.remember(run_id, ledger, done.holdings)
         return done
 
     async def _sales(self, wallet: str, book: Book, header: Header) -> list[Sale]:
@@ -179,7 +189,8 @@ class Desk:
     async def _sell_rounds(self, wallet: str, book: Book, sales: Sequence[Sale], header: Header) -> bytes:
         """Sell all of it, and again where a route died or another promised more; returns the evidence."""
         kept: list[Any] = []
-        chunks = [sales[at : at + HOLDINGS_PER_REQUEST_MAX] for at in range(0, len(sales), HOLDINGS_PER_REQUEST_MAX)]
+        size = self.holdings_per_request_max
+        chunks = [sales[at : at + size] for at in range(0, len(sales), size)]
         quotes = [Quotes(self.network, header, chunk) for chunk in chunks]
         for _ in range(SELL_OUT_ROUNDS_MAX if sales else 0):
             outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk) for chunk in chunks]

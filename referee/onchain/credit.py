@@ -80,11 +80,6 @@ def admission(rules: Rules, asked: OrderAsked, book: Book, amount_held_raw: Toke
     return "", ""
 
 
-def rivals_asked(policy: str, own_has_price: bool) -> bool:
-    """Whether the rivals are asked for a board: always, or only when our own route has no price (ONC-05)."""
-    return policy == "always" or not own_has_price
-
-
 # --- which row ------------------------------------------------------------------------------------------------------
 
 

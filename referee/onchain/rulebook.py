@@ -52,7 +52,7 @@ def _window(rules: Rules) -> tuple[RuleRow, ...]:
 
 def _board(rules: Rules) -> tuple[RuleRow, ...]:
     return (
-        RuleRow("ONC-05", ENFORCED, rules.board_policy, "001 §2.2", "Every order is quoted live for its exact size; rivals are asked always, or as fallback when our own routes have no price."),
+        RuleRow("ONC-05", RECORDED, rules.board_policy, "001 §2.2", "Every order is quoted live for its exact size on our own router; the policy for rivals (always, or fallback) is pinned, rivals are not asked yet."),
         RuleRow("ONC-06", ENFORCED, "–", "001 §2.2", "The best row net of gas fills: buys by arrival ÷ (spend + gas), sells by ETH − gas; approvals not paid yet count; ties go to our router."),
         RuleRow("ONC-07", ENFORCED, f"board {_ms(rules.board_age_ms_max)}, pin {_ms(rules.pin_lag_ms_max)}", "001 §2.2", "A board older than this at the decision to fill is refused, counted from the pinned block's time; the pin is close behind a checked clock."),
         RuleRow("ONC-08", ENFORCED, f"{rules.gate_loss_bps_max:,} bps", "001 §2.2", "A buy whose honeypot check is not CLEAR is refused; a round trip that loses more than this before gas is FLAGGED."),
@@ -126,7 +126,8 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/onchain/test_board.py::test_onc_04_a_buy_spends_and_a_sale_gives_exactly_the_size",
     ),
     "ONC-05": (
-        "tests/onchain/test_credit.py::test_onc_05_rivals_are_asked_always_or_when_our_own_route_has_no_price",
+        "tests/onchain/test_window.py::test_onc_05_the_board_policy_is_pinned_in_window_and_rules",
+        "tests/onchain/test_board.py::test_onc_04_a_buy_spends_and_a_sale_gives_exactly_the_size",
     ),
     "ONC-06": (
         "tests/onchain/test_credit.py::test_onc_06_no_row_of_a_board_beats_the_chosen_one",

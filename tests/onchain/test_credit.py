@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, imbalance
-from referee.onchain.credit import NOT_FILLED, REFUSALS, admission, best_row, chosen_row, exit_reserve_wei, rivals_asked, settle
+from referee.onchain.credit import NOT_FILLED, REFUSALS, admission, best_row, chosen_row, exit_reserve_wei, settle
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, OrderNotFilled, OrderRefused, RouteReverted, RouteSimulated, RouteUnprovable
 from referee.onchain.rules import DEFAULT
 from tests.onchain.given import GAS_PRICE, T0, address, board, book, books, buying, gate, outcome, row, said, selling
@@ -25,14 +25,6 @@ def settled(taken, gated=None, held=None) -> tuple[Event, ...]:
 
 def moved(fill: FillCredited) -> dict[tuple[str, str], int]:
     return {(posting.account, posting.asset): int(posting.amount) for posting in fill.entry.postings}
-
-
-# --- ONC-05: who is asked -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy, own_has_price, asked", [("always", True, True), ("always", False, True), ("fallback", True, False), ("fallback", False, True)])
-def test_onc_05_rivals_are_asked_always_or_when_our_own_route_has_no_price(policy, own_has_price, asked):
-    assert rivals_asked(policy, own_has_price) is asked
 
 
 # --- ONC-06: which row --------------------------------------------------------------------------------------------------

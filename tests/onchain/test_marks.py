@@ -88,6 +88,26 @@ async def test_onc_12_holdings_are_sold_by_their_last_mark_the_largest_first(gro
     assert first == sorted(first) and second == [ground.token(name) for name in ("FERN", "MOSS", "LEAF")]
 
 
+async def test_onc_12_a_desk_that_takes_over_sells_in_the_order_of_the_recorded_marks(ground, run):
+    """After a resume the marks come from the journal, not from this process."""
+    await run.fill(run.buy("LEAF", "0.01 eth"), run.buy("FERN", "0.05 eth"))
+    marks = (await run.worth()).holdings
+    ground.desk.last_wei.clear()
+    for ledger in LEDGERS:
+        ground.desk.remember(run.run_id, ledger, marks)
+    assert [mark.token for mark in (await run.worth()).holdings] == [ground.token(name) for name in ("FERN", "LEAF")]
+
+
+async def test_onc_12_a_sell_out_stays_below_the_nodes_gas_cap(ground, run):
+    await run.fill(run.buy("LEAF", "0.01 eth"), run.buy("FERN", "0.05 eth"))
+    whole = await run.worth()
+    for gas_cap, most in ((0, 500), (50_000_000, 125), (1, 1), (10**9, 500)):
+        ground.desk.keep_below(gas_cap)
+        assert ground.desk.holdings_per_request_max == most or gas_cap == 0
+    ground.desk.keep_below(1)
+    assert values(await run.worth()) == values(whole)
+
+
 async def test_onc_12_an_unmarked_holding_comes_last(ground, run):
     await run.fill(run.buy("LEAF", "0.01 eth"))
     await run.worth()

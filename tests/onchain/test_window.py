@@ -46,6 +46,12 @@ def test_a_script_is_part_of_the_identity_by_its_bytes(tmp_path):
     assert len(hashes) == 2
 
 
+def test_onc_05_the_board_policy_is_pinned_in_window_and_rules(tmp_path):
+    windows = [load_window(written(tmp_path, {"board": f'"{policy}"'})) for policy in ("always", "fallback")]
+    assert [window.ruled_by.board_policy for window in windows] == ["always", "fallback"]
+    assert len({window.sha256 for window in windows}) == len({window.ruled_by.sha256() for window in windows}) == 2
+
+
 def test_spelling_order_and_comments_are_not_part_of_the_identity(tmp_path):
     plain = load_window(written(tmp_path, {"tokens": f'["{TOKEN}"]'})).sha256
     other = written(tmp_path, {"seed": None, "name": '"first-hour" # mine', "tokens": f'["{TOKEN.lower()}"]', "rules": '"onc/default"'})
