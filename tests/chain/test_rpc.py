@@ -314,7 +314,7 @@ async def test_a_node_that_hangs_up_is_dead(devnet, stop):
 async def test_the_next_lane_answers_for_one_that_does_not(devnet, stop):
     async with lying_node(devnet.url) as bad, lying_node(devnet.url) as good:
         bad.lie(stop=stop)
-        door = http_door(bad, good, deadline_ms=300)
+        door = http_door(bad, good, deadline_ms=600)
         assert int((await door.batch(TWO))[1], 16) == devnet.height
         assert door.lane == "lane 1"
         await door.close()

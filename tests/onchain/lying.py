@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import orjson
 from aiohttp import ClientSession, web
 
 Alter = Callable[[str, list[Any], dict[str, Any]], dict[str, Any] | None]
-"""Gets a method, its parameters and the true answer row, a copy to be changed at will; returns the row to pass on (None drops it)."""
+"""Gets a method, its parameters and the true answer row, to be changed at will; returns the row to pass on (None drops it)."""
 DRIP_S = 0.01
 
 
@@ -42,8 +41,8 @@ class Manner:
 class LyingNode:
     """Start with `lying_node`; set `manner` to what it should do."""
 
-    def __init__(self, truth: str) -> None:
-        self._truth, self._ended = truth, asyncio.Event()
+    def __init__(self, truth: str, session: ClientSession) -> None:
+        self._truth, self._session, self._ended = truth, session, asyncio.Event()
         self.manner = Manner()
         self.url = ""
         self.asked: list[list[str]] = []
@@ -78,14 +77,14 @@ class LyingNode:
         return await self._sent(request, manner, self._lies(manner, asked, await self._true(body)))
 
     async def _true(self, body: bytes) -> Any:
-        async with ClientSession() as session, session.post(self._truth, data=body, headers={"Content-Type": "application/json"}) as answer:
+        async with self._session.post(self._truth, data=body, headers={"Content-Type": "application/json"}) as answer:
             return orjson.loads(await answer.read())
 
     def _lies(self, manner: Manner, asked: Any, true: Any) -> bytes:
         if isinstance(asked, dict):
-            return manner.rewrite(orjson.dumps(manner.alter(asked["method"], asked["params"], copy.deepcopy(true))))
+            return manner.rewrite(orjson.dumps(manner.alter(asked["method"], asked["params"], true)))
         by_id = {row["id"]: row for row in true}
-        rows = [manner.alter(each["method"], each["params"], copy.deepcopy(by_id[each["id"]])) for each in asked]
+        rows = [manner.alter(each["method"], each["params"], by_id[each["id"]]) for each in asked]
         return manner.rewrite(orjson.dumps(manner.rearrange([row for row in rows if row is not None])))
 
     async def _sent(self, request: web.Request, manner: Manner, body: bytes) -> web.StreamResponse:
@@ -118,7 +117,8 @@ class LyingNode:
 @asynccontextmanager
 async def lying_node(truth: str, path: str = "/") -> AsyncIterator[LyingNode]:
     """Serve a lying node in front of `truth`; `path` becomes part of its address, as keys are."""
-    node = LyingNode(truth)
+    session = ClientSession()
+    node = LyingNode(truth, session)
     app = web.Application(client_max_size=2**26)
     app.router.add_post("/{anything:.*}", node.handle)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -132,3 +132,4 @@ async def lying_node(truth: str, path: str = "/") -> AsyncIterator[LyingNode]:
     finally:
         node.release()
         await runner.cleanup()
+        await session.close()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from random import Random
 from typing import Any
 
+import orjson
 import pytest
 
 from chain import calldata
@@ -14,12 +16,15 @@ from chain.rpc import Lane, RpcDoor
 from chain.simulate import NATIVE_LOG, TRANSFER_TOPIC
 from ledgers.errors import ChainFault
 from ledgers.events import Event
+from ledgers.money import TokenRaw
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, BoardTaken, FillCredited, OrderAsked, OrderNotFilled
 from tests.onchain.given import outcome, said
 from tests.onchain.ground import WALLET, Ground, Run
 from tests.onchain.lying import LyingNode, lying_node
 
-DEADLINE_MS = 400
+DEADLINE_MS = 5_000
+SHORT_DEADLINE_MS = 250
+"""For nodes that never answer."""
 MUCH = 2**256 - 1
 SPEND = "0.01 eth"
 LEAVES = 40 * 10**18
@@ -45,8 +50,14 @@ class Scene:
         self.ground.desk.slots = SlotBook(self.ground.desk.rpc)
 
     async def order(self, side: str, name: str = "LEAF") -> tuple[Event, ...]:
-        (events,) = await self.run.decide(self.asked(side, name))
-        return events
+        desk = await self.run.sit_down()
+        self.be_short()
+        return await self.run.order(desk, self.asked(side, name))
+
+    def be_short(self, deadline_ms: int = SHORT_DEADLINE_MS) -> None:
+        """Wait less from now on, if the node is one that never answers."""
+        if self.node.manner.stop in ("hang", "drip"):
+            self.ground.desk.rpc.deadline_ms = deadline_ms
 
     def asked(self, side: str, name: str = "LEAF") -> OrderAsked:
         return self.run.buy(name, SPEND) if side == "buy" else self.run.sell(name)
@@ -257,6 +268,7 @@ async def test_an_order_is_filled_by_the_next_lane_as_if_it_were_the_first(scene
         scene.node.lie(when=simulating, **manner)
         twin = scene.run.copy()
         desk = await twin.sit_down()
+        scene.be_short(3 * SHORT_DEADLINE_MS)
         (found,) = fills(await twin.order(desk, scene.asked(side)))
         assert (found.arrival_raw, found.gas_wei, found.proven) == (fill.arrival_raw, fill.gas_wei, True)
 
@@ -434,6 +446,74 @@ async def test_a_refused_simulation_is_a_fault_and_never_unprovable(scene, code,
     assert await no_fill(scene, side) == ["fault", "fault"]
 
 
+# --- any one word ---------------------------------------------------------------------------------------------------
+
+WORDS: list[Any] = [None, "0x", "0x" + "ff" * 32, "0x0", "0x1", "zz", 5, 1.5, True, [], {}]
+SAID_ONCE = 12
+"""Lies per seed."""
+
+
+def places(told: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place of an answer where something stands."""
+    for key, value in told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ():
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+class OneWord:
+    """Changes one word of one answer, anywhere in it: another word, a digit off, or nothing at all."""
+
+    def __init__(self, chance: Random, answer: int) -> None:
+        self._chance, self._left = chance, answer
+
+    def __call__(self, body: bytes) -> bytes:
+        self._left -= 1
+        if self._left:
+            return body
+        told = orjson.loads(body)
+        *way, last = self._chance.choice(list(places(told)))
+        here = told
+        for key in way:
+            here = here[key]
+        words = [*WORDS, *self._near(here[last])]
+        here[last] = self._chance.choice(words)
+        if self._chance.randrange(len(words)) == 0:
+            del here[last]
+        return orjson.dumps(told)
+
+    def _near(self, word: Any) -> list[str]:
+        at = self._chance.randrange(len(word)) if isinstance(word, str) and word else 0
+        return [word[:at] + digit + word[at + 1 :] for digit in "01"] * 3 if at else []
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_any_one_word_changed_brings_a_run_no_more_than_the_truth(scene, seed):
+    chance = Random(seed)
+    scene.run.grant("shares", 10**21, shares=True)
+    for _ in range(SAID_ONCE):
+        side, name = chance.choice(["buy", "sell"]), chance.choice(["LEAF", "shares"])
+        honest, lied = scene.run.copy(), scene.run.copy()
+        scene.node.lie()
+        scene.reach(scene.node)
+        scene.node.asked.clear()
+        await honest.decide(scene.asked(side, name))
+        scene.node.lie(rewrite=OneWord(chance, 1 + chance.randrange(len(scene.node.asked))))
+        scene.reach(scene.node)
+        with suppress(ChainFault):
+            await lied.decide(scene.asked(side, name))
+        assert all(no_more(lied, honest, scene.run, ledger) for ledger in LEDGERS), (side, name, lied.events)
+
+
+def no_more(lied: Run, honest: Run, before: Run, ledger: str) -> bool:
+    """Whether a run came out of an order with nothing, or with no more of anything than it should have."""
+    found, true = lied.book(ledger), honest.book(ledger)
+    if found == before.book(ledger):
+        return True
+    tokens = {holding.token for holding in (*found.holdings, *true.holdings)}
+    held = [(book.held(token).units_raw if book.held(token) else TokenRaw(0)) for token in sorted(tokens) for book in (found, true)]
+    return found.eth_wei <= true.eth_wei and all(mine <= due for mine, due in zip(held[::2], held[1::2], strict=True))
+
+
 # --- the block to stand on ------------------------------------------------------------------------------------------
 
 
@@ -560,6 +640,7 @@ async def test_a_mark_that_a_node_lies_about_is_a_fault_and_never_a_value(scene,
 @pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS.keys())
 async def test_a_mark_that_a_node_does_not_answer_properly_is_a_fault_and_never_a_value(scene, manner):
     scene.node.lie(when=simulating, **manner)
+    scene.be_short()
     with pytest.raises(ChainFault):
         await scene.run.value()
 
