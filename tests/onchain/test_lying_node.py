@@ -2,229 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
-import orjson
 import pytest
 
 from chain import calldata
-from chain.balance_slot import SlotBook
-from chain.rpc import Lane, RpcDoor
 from chain.simulate import NATIVE_LOG, TRANSFER_TOPIC
 from ledgers.errors import ChainFault
-from ledgers.events import Event
 from ledgers.money import TokenRaw
-from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, BoardTaken, FillCredited, OrderAsked, OrderNotFilled
+from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, BoardTaken, OrderNotFilled
 from tests.onchain.given import outcome, said
-from tests.onchain.ground import WALLET, Ground, Run
-from tests.onchain.lying import LyingNode, lying_node
-
-DEADLINE_MS = 5_000
-SHORT_DEADLINE_MS = 250
-"""For nodes that never answer."""
-MUCH = 2**256 - 1
-SPEND = "0.01 eth"
-LEAVES = 40 * 10**18
-SIMULATE = "eth_simulateV1"
-READS_WALLET = calldata.balance_of(WALLET)
-READS_ETHER = calldata.eth_balance(WALLET)
-
-Call = dict[str, Any]
-
-
-class Scene:
-    """A run whose desk reaches the chain through one lying node, or through several lanes."""
-
-    def __init__(self, ground: Ground, nodes: list[LyingNode]) -> None:
-        self.ground, self.nodes, self.node = ground, nodes, nodes[0]
-        self.run = Run(ground)
-        self.run.grant("LEAF", LEAVES)
-
-    def reach(self, *nodes: LyingNode) -> None:
-        """Let the desk know these lanes, in this order, and nothing found before."""
-        lanes = [Lane(f"lane {place}", node.url) for place, node in enumerate(nodes)]
-        self.ground.desk.rpc = RpcDoor(lanes, clock=self.ground.clock, deadline_ms=DEADLINE_MS)
-        self.ground.desk.slots = SlotBook(self.ground.desk.rpc)
-
-    async def order(self, side: str, name: str = "LEAF") -> tuple[Event, ...]:
-        desk = await self.run.sit_down()
-        self.be_short()
-        return await self.run.order(desk, self.asked(side, name))
-
-    def be_short(self, deadline_ms: int = SHORT_DEADLINE_MS) -> None:
-        """Wait less from now on, if the node is one that never answers."""
-        if self.node.manner.stop in ("hang", "drip"):
-            self.ground.desk.rpc.deadline_ms = deadline_ms
-
-    def asked(self, side: str, name: str = "LEAF") -> OrderAsked:
-        return self.run.buy(name, SPEND) if side == "buy" else self.run.sell(name)
-
-    async def honest(self, side: str, name: str = "LEAF") -> FillCredited:
-        """What an honest node leads to, for a run of its own."""
-        manner, self.node.manner = self.node.manner, type(self.node.manner)()
-        twin = self.run.copy()
-        (fill,) = await twin.fill(twin.buy(name, SPEND) if side == "buy" else twin.sell(name))
-        self.node.manner = manner
-        return fill
+from tests.onchain.ground import Run
+from tests.onchain.lies import LIES, MANNERS, MUCH, READS_WALLET, REFUSED, SHAPES, Call, OneWord, add, calls, lie, more_ether, tokens_are_much
+from tests.onchain.scene import LEAVES, SHORT_DEADLINE_MS, SIMULATE, Scene, fills, scene_on, simulating
 
 
 @pytest.fixture
 async def scene(chain) -> AsyncIterator[Scene]:
-    ground = await Ground.on(chain)
-    async with AsyncExitStack() as stack:
-        nodes = [await stack.enter_async_context(lying_node(chain.url)) for _ in range(2)]
-        opened = Scene(ground, nodes)
-        await ground.close()
-        opened.reach(nodes[0])
+    async with scene_on(chain) as opened:
         yield opened
-        await ground.desk.rpc.close()
-
-
-def fills(events: tuple[Event, ...]) -> list[FillCredited]:
-    return [event for event in events if isinstance(event, FillCredited)]
-
-
-# --- altering answers -----------------------------------------------------------------------------------------------
-
-
-def calls(params: list[Any], blocks: list[dict[str, Any]]) -> Iterator[tuple[Call, Call, bool]]:
-    """Each simulated call of an answer: what was asked, what was told, and whether a swap of the wallet came before it in its block."""
-    for asked, told in zip(params[0]["blockStateCalls"], blocks, strict=True):
-        swapped = False
-        for question, answer in zip(asked["calls"], told["calls"], strict=True):
-            yield question, answer, swapped
-            swapped = swapped or (question["from"] == WALLET and not question["data"].startswith("0x" + calldata.APPROVE))
-
-
-def lie(change: Callable[[Call, Call, bool], None]) -> Callable[[list[Any], Any], Any]:
-    """Change every simulated call of an answer."""
-
-    def changed(params: list[Any], blocks: Any) -> Any:
-        for question, answer, swapped in calls(params, blocks):
-            change(question, answer, swapped)
-        return blocks
-
-    return changed
-
-
-def add(answer: Call, delta: int) -> None:
-    answer["returnData"] = "0x" + calldata.word(max(int(answer["returnData"], 16) + delta, 0))
-
-
-def everything_is_much(question: Call, answer: Call, swapped: bool) -> None:
-    answer["returnData"] = "0x" + "ff" * 32
-
-
-def tokens_are_much(question: Call, answer: Call, swapped: bool) -> None:
-    if question["data"] == READS_WALLET and swapped:
-        answer["returnData"] = "0x" + calldata.word(MUCH)
-
-
-def more_ether(question: Call, answer: Call, swapped: bool) -> None:
-    if question["data"] == READS_ETHER and swapped:
-        add(answer, 10**17)
-
-
-def a_wei_more(question: Call, answer: Call, swapped: bool) -> None:
-    if question["data"] == READS_ETHER and swapped:
-        add(answer, 1)
-
-
-def much_ether(question: Call, answer: Call, swapped: bool) -> None:
-    if question["data"] == READS_ETHER:
-        answer["returnData"] = "0x" + calldata.word(MUCH)
-
-
-def less_ether_before(question: Call, answer: Call, swapped: bool) -> None:
-    if question["data"] == READS_ETHER and not swapped:
-        add(answer, -(10**15))
-
-
-def no_native_logs(question: Call, answer: Call, swapped: bool) -> None:
-    answer["logs"] = [log for log in answer["logs"] if log["address"] != NATIVE_LOG]
-
-
-def more_in_native_logs(question: Call, answer: Call, swapped: bool) -> None:
-    for log in answer["logs"]:
-        if log["address"] == NATIVE_LOG:
-            log["data"] = "0x" + calldata.word(10**17)
-
-
-def no_logs(question: Call, answer: Call, swapped: bool) -> None:
-    answer["logs"] = []
-
-
-def logs_missing(question: Call, answer: Call, swapped: bool) -> None:
-    del answer["logs"]
-
-
-def status_missing(question: Call, answer: Call, swapped: bool) -> None:
-    del answer["status"]
-
-
-def no_gas(question: Call, answer: Call, swapped: bool) -> None:
-    if question["from"] == WALLET:
-        answer["gasUsed"] = "0x1"
-
-
-def more_gas(question: Call, answer: Call, swapped: bool) -> None:
-    if question["from"] == WALLET:
-        answer["gasUsed"] = hex(int(answer["gasUsed"], 16) + 1)
-
-
-def all_reverted(question: Call, answer: Call, swapped: bool) -> None:
-    if question["from"] == WALLET:
-        answer["status"] = "0x0"
-
-
-def no_pool_logs(question: Call, answer: Call, swapped: bool) -> None:
-    answer["logs"] = [log for log in answer["logs"] if log["address"] == NATIVE_LOG or log["topics"][0] == TRANSFER_TOPIC]
-
-
-LIES = {
-    each.__name__: lie(each)
-    for each in (
-        everything_is_much, much_ether, more_ether, a_wei_more, less_ether_before, no_native_logs, more_in_native_logs, no_logs, logs_missing,
-        status_missing, no_gas, more_gas, all_reverted, no_pool_logs,
-    )
-}  # fmt: skip
-
-SHAPES: dict[str, Callable[[list[Any], Any], Any]] = {
-    "null": lambda params, blocks: None,
-    "no blocks": lambda params, blocks: [],
-    "a block short": lambda params, blocks: blocks[:-1],
-    "a call short": lambda params, blocks: [{**block, "calls": block["calls"][:-1]} for block in blocks],
-    "a call double": lambda params, blocks: [{**block, "calls": [*block["calls"], block["calls"][-1]]} for block in blocks],
-    "the block before": lambda params, blocks: [{**block, "number": hex(int(block["number"], 16) - 1)} for block in blocks],
-    "an earlier time": lambda params, blocks: [{**block, "timestamp": hex(int(block["timestamp"], 16) - 60)} for block in blocks],
-    "another base fee": lambda params, blocks: [{**block, "baseFeePerGas": "0x1"} for block in blocks],
-}
-
-MANNERS: dict[str, dict[str, Any]] = {
-    "cut JSON": {"rewrite": lambda body: body[:-40]},
-    "no JSON": {"rewrite": lambda body: b"<html>"},
-    "empty": {"rewrite": lambda body: b""},
-    "half the batch": {"rearrange": lambda rows: rows[: len(rows) // 2]},
-    "one answer short": {"rearrange": lambda rows: rows[:-1]},
-    "an answer twice": {"rearrange": lambda rows: [*rows[:-1], rows[0]]},
-    "foreign ids": {"rearrange": lambda rows: [{**row, "id": row["id"] + 1_000_000} for row in rows]},
-    "no ids": {"rearrange": lambda rows: [{key: value for key, value in row.items() if key != "id"} for row in rows]},
-    "result and error": {"rearrange": lambda rows: [{**row, "error": {"code": 3, "message": "no"}} for row in rows]},
-    "server error": {"status": 500},
-    "too many requests": {"status": 429},
-    "redirect": {"status": 302, "headers": (("Location", "http://127.0.0.1:9/"),)},
-    "hang": {"stop": "hang"},
-    "hang up": {"stop": "hang_up"},
-    "cut in the middle": {"stop": "cut"},
-    "drip": {"stop": "drip"},
-}
-
-
-def simulating(methods: list[str]) -> bool:
-    return SIMULATE in methods
 
 
 # --- orders ---------------------------------------------------------------------------------------------------------
@@ -433,9 +232,6 @@ async def test_a_node_that_cannot_simulate_any_more_makes_no_fill_of_absurd_quot
     assert await no_fill(scene, "sell") == ["unprovable_no_quote", "unprovable_no_quote"]
 
 
-REFUSED = [-38014, -32003, -38011, -38013, -38015, -38026, -32602, -32000, -32603, 12345]
-
-
 @pytest.mark.parametrize("side", ["buy", "sell"])
 @pytest.mark.parametrize("code", REFUSED)
 async def test_a_refused_simulation_is_a_fault_and_never_unprovable(scene, code, side):
@@ -448,42 +244,8 @@ async def test_a_refused_simulation_is_a_fault_and_never_unprovable(scene, code,
 
 # --- any one word ---------------------------------------------------------------------------------------------------
 
-WORDS: list[Any] = [None, "0x", "0x" + "ff" * 32, "0x0", "0x1", "zz", 5, 1.5, True, [], {}]
 SAID_ONCE = 12
 """Lies per seed."""
-
-
-def places(told: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place of an answer where something stands."""
-    for key, value in told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ():
-        yield (*path, key)
-        yield from places(value, (*path, key))
-
-
-class OneWord:
-    """Changes one word of one answer, anywhere in it: another word, a digit off, or nothing at all."""
-
-    def __init__(self, chance: Random, answer: int) -> None:
-        self._chance, self._left = chance, answer
-
-    def __call__(self, body: bytes) -> bytes:
-        self._left -= 1
-        if self._left:
-            return body
-        told = orjson.loads(body)
-        *way, last = self._chance.choice(list(places(told)))
-        here = told
-        for key in way:
-            here = here[key]
-        words = [*WORDS, *self._near(here[last])]
-        here[last] = self._chance.choice(words)
-        if self._chance.randrange(len(words)) == 0:
-            del here[last]
-        return orjson.dumps(told)
-
-    def _near(self, word: Any) -> list[str]:
-        at = self._chance.randrange(len(word)) if isinstance(word, str) and word else 0
-        return [word[:at] + digit + word[at + 1 :] for digit in "01"] * 3 if at else []
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -623,54 +385,6 @@ async def test_a_node_that_becomes_another_chain_between_pin_and_order_is_a_faul
     scene.node.lie(alter=foreign)
     (event,) = await scene.run.order(desk, scene.asked("sell"))
     assert isinstance(event, OrderNotFilled) and event.reason == "fault" and event.detail.startswith("wrong_identity")
-
-
-# --- marks ----------------------------------------------------------------------------------------------------------
-
-MARK_LIES = {name: change for name, change in LIES.items() if name not in ("no_pool_logs", "less_ether_before")} | SHAPES
-
-
-@pytest.mark.parametrize("change", MARK_LIES.values(), ids=MARK_LIES.keys())
-async def test_a_mark_that_a_node_lies_about_is_a_fault_and_never_a_value(scene, change):
-    scene.node.by(SIMULATE, change)
-    with pytest.raises(ChainFault):
-        await scene.run.value()
-
-
-@pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS.keys())
-async def test_a_mark_that_a_node_does_not_answer_properly_is_a_fault_and_never_a_value(scene, manner):
-    scene.node.lie(when=simulating, **manner)
-    scene.be_short()
-    with pytest.raises(ChainFault):
-        await scene.run.value()
-
-
-@pytest.mark.parametrize("code", [*REFUSED, -32601])
-async def test_a_mark_that_a_node_refuses_is_a_fault_and_never_a_value(scene, code):
-    def refuse(method, params, row):
-        return {"jsonrpc": "2.0", "id": row["id"], "error": {"code": code, "message": "no"}} if method == SIMULATE else row
-
-    scene.node.lie(alter=refuse)
-    with pytest.raises(ChainFault):
-        await scene.run.value()
-
-
-async def test_a_mark_is_taken_by_the_next_lane(scene):
-    (honest,) = await scene.run.value()
-    scene.reach(*scene.nodes)
-    scene.node.lie(stop="hang_up")
-    (valued,) = await scene.run.value()
-    assert valued.value_wei == honest.value_wei
-
-
-async def test_a_lane_that_lied_about_a_mark_is_left_for_the_next_mark(scene):
-    (honest,) = await scene.run.value()
-    scene.reach(*scene.nodes)
-    scene.node.by(SIMULATE, lie(more_ether))
-    with pytest.raises(ChainFault):
-        await scene.run.value()
-    (valued,) = await scene.run.value()
-    assert valued.value_wei == honest.value_wei
 
 
 # --- what a person sees ---------------------------------------------------------------------------------------------
