@@ -19,6 +19,7 @@ from ledgers.errors import RefereeError
 from ledgers.journal import Journal
 from ledgers.store import Store
 from ops.assembly import held_store, live_window, seats
+from ops.collector import rest
 from ops.home_chain import HomeChain
 from ops.settings import Settings
 from referee.onchain.live import LiveWindow
@@ -97,6 +98,7 @@ async def _play(
     async with live_window(settings, window, journal, clock, progress) as (live, home_chain):
         try:
             await begin(live)
+            rest()
             await asyncio.to_thread(_write_tables, store, live)
             with pausing_on_signal(live):
                 sealed, troubles = await _beside(live, home_chain, besides)

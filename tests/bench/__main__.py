@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ledgers.clock import SystemClock
 from ledgers.report import Basis, Column, Table
+from ops.collector import rest
 from tests.bench.ground import standing
 from tests.bench.journals import journal_results
 from tests.bench.marks import mark_results
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 async def _on_a_chain(size: Size) -> list[Result]:
     _say("orders")
     async with standing(max(size.holdings)) as ground:
+        rest()  # as the daemon does before it plays
         orders = await order_results(ground, size.rounds, size.orders)
         delayed = await delayed_results(ground, size.delayed)
         _say("marks")
