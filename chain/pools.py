@@ -8,7 +8,7 @@ Source: PairCreated, PoolCreated and Initialize logs; pool state by calls at one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any, TypeVar
@@ -110,6 +110,7 @@ class PoolGraph:
     pools: dict[str, Pool] = field(default_factory=dict)
     states: dict[str, PoolState] = field(default_factory=dict)
     _of: dict[str, dict[str, Pool]] = field(default_factory=dict)
+    _settled: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def hubs(self) -> tuple[str, ...]:
@@ -118,12 +119,14 @@ class PoolGraph:
 
     def add(self, pool: Pool) -> None:
         """Learn of a pool; again is nothing new."""
+        self._settled.clear()
         self.pools[pool.key] = pool
         for token in (pool.token0, pool.token1):
             self._of.setdefault(token, {})[pool.key] = pool
 
     def remove(self, key: str) -> None:
         """Forget a pool that a reorganisation took back."""
+        self._settled.clear()
         pool = self.pools.pop(key)
         self.states.pop(key, None)
         for token in (pool.token0, pool.token1):
@@ -137,6 +140,12 @@ class PoolGraph:
         """Every pool that joins two tokens."""
         fewer, other = (a, b) if len(self._of.get(a, ())) <= len(self._of.get(b, ())) else (b, a)
         return tuple(pool for pool in self.pools_of(fewer) if pool.other(fewer) == other)
+
+    def settled(self, what: Hashable, work: Callable[[], T]) -> T:
+        """Work out what follows from which pools there are, and keep it until one comes or goes."""
+        if what not in self._settled:
+            self._settled[what] = work()
+        return self._settled[what]
 
     def hub_pools_of(self, token: str) -> tuple[Pool, ...]:
         """Hook-less pools of a token against a hub, by descending depth on the hub's side among equal hubs."""

@@ -90,11 +90,12 @@ def sell_routes(network: Network, graph: PoolGraph, token: str, amount_raw: int,
 
 
 def _routes(network: Network, graph: PoolGraph, side: str, token: str, amount: int, wallet: str) -> tuple[Route, ...]:
-    paths = [path if side == "buy" else _reversed(path) for path in _paths_from_eth(network, graph, token)]
-    promised = {_label(network, path): (-_promise(graph, path, amount), path) for path in paths}
-    ranked = sorted(promised, key=lambda label: (promised[label][0], label))
-    chosen = _chosen(ranked, {label for label in ranked if promised[label][1][0].pool.venue == "v4"})
-    return tuple(_route(network, side, token, promised[label][1], label, amount, wallet) for label in chosen)
+    paths = graph.settled(("paths", side, token), lambda: _paths(network, graph, side, token))
+    promised = {label: _promise(graph, path, amount) for label, path in paths.items()}
+    ranked = sorted(promised, key=lambda label: (-promised[label], label))
+    if len(ranked) > CANDIDATES_MAX:
+        ranked = _chosen(ranked, {label for label in ranked if paths[label][0].pool.venue == "v4"})
+    return tuple(_route(network, side, token, paths[label], label, amount, wallet) for label in ranked)
 
 
 def _chosen(ranked: list[str], v4: set[str]) -> list[str]:
@@ -111,6 +112,12 @@ def route_of(network: Network, route: Route, wallet: str) -> Route:
 
 
 # --- which pools ----------------------------------------------------------------------------------------------------
+
+
+def _paths(network: Network, graph: PoolGraph, side: str, token: str) -> dict[str, tuple[Hop, ...]]:
+    """Every way to trade a token, by label."""
+    paths = [path if side == "buy" else _reversed(path) for path in _paths_from_eth(network, graph, token)]
+    return {_label(network, path): path for path in paths}
 
 
 def _paths_from_eth(network: Network, graph: PoolGraph, token: str) -> Iterator[tuple[Hop, ...]]:
