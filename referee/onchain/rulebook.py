@@ -52,7 +52,7 @@ def _window(rules: Rules) -> tuple[RuleRow, ...]:
 
 def _board(rules: Rules) -> tuple[RuleRow, ...]:
     return (
-        RuleRow("ONC-05", RECORDED, rules.board_policy, "001 §2.2", "Every order is quoted live for its exact size on our own router; the policy for rivals (always, or fallback) is pinned, rivals are not asked yet."),
+        RuleRow("ONC-05", ENFORCED, rules.board_policy, "001 §2.2", "Every order is quoted live for its exact size; whether rivals are asked always or as fallback is pinned in the run (no rival is listed yet)."),
         RuleRow("ONC-06", ENFORCED, "–", "001 §2.2", "The best row net of gas fills: buys by arrival ÷ (spend + gas), sells by ETH − gas; approvals not paid yet count; ties go to our router."),
         RuleRow("ONC-07", ENFORCED, f"board {_ms(rules.board_age_ms_max)}, pin {_ms(rules.pin_lag_ms_max)}", "001 §2.2", "A board older than this at the decision to fill is refused, counted from the pinned block's time; the pin is close behind a checked clock."),
         RuleRow("ONC-08", ENFORCED, f"{rules.gate_loss_bps_max:,} bps", "001 §2.2", "A buy whose honeypot check is not CLEAR is refused; a round trip that loses more than this before gas is FLAGGED."),
