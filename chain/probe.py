@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chain.calldata import hex_bytes, hex_int
-from chain.header import block_hash, header_of, header_request
+from chain.header import block_hash, header_of, header_request, seal_of
 from chain.network import Network
 from chain.rpc import RpcDoor, RpcRefused
 from chain.text import clean
@@ -57,6 +57,8 @@ class Capabilities:
     """Moves of ETH come as Transfer logs when asked for."""
     real_base_fee: bool
     """With validation, the base fee override is what contracts see."""
+    headers_sealed: bool
+    """A header's hash is the hash of its fields, as on Ethereum, so that a header that lies is seen."""
     access_list: bool
     batch_max: int
     """Largest batch tried that was answered."""
@@ -81,6 +83,7 @@ async def probe(rpc: RpcDoor, network: Network, clock: Clock) -> Capabilities:
         chain_id=hex_int(chain_id),
         block0_hash=header_of(block0, 0).block_hash,
         **_simulation(simulated, head.block, head.ts_s),
+        headers_sealed=isinstance(latest, dict) and seal_of(latest) == head.block_hash,
         access_list=await _access_list(rpc, network, head.block),
         batch_max=await _largest_batch(rpc),
         calls_max=await _most_calls(rpc, head.block) if _block_of(simulated) else 0,

@@ -88,7 +88,7 @@ def assembled(
 
 def desk_of(state: WindowState, desk: Desk, found: Capabilities) -> Desk:
     """Fit a desk to its node, and to the marks that the journal already holds."""
-    desk.keep_below(found.gas_cap)
+    desk.fit(gas_cap=found.gas_cap, headers_sealed=found.headers_sealed)
     for run_id, run in state.runs.items():
         for ledger, mark in run.marks.items():
             desk.remember(run_id, ledger, mark.holdings)

@@ -13,7 +13,7 @@ from typing import Any
 
 from chain.balance_slot import BalanceSlot, SlotBook
 from chain.calldata import hex_bytes
-from chain.header import Header, header_request, sealed_header_of
+from chain.header import Header, header_of, header_request, sealed_header_of
 from chain.honeypot import ghost_of
 from chain.network import Network
 from chain.pools import PoolGraph
@@ -69,13 +69,16 @@ class Desk:
     best_route: dict[str, str] = field(default_factory=dict)
     """Label of the route that last sold a token best."""
     holdings_per_request_max: int = HOLDINGS_PER_REQUEST_MAX
+    headers_sealed: bool = True
+    """Whether this chain's headers are held to their own hash."""
     _head: int = -1
 
     def __post_init__(self) -> None:
         self.slots = SlotBook(self.rpc)
 
-    def keep_below(self, gas_cap: int) -> None:
-        """Let no sell-out ask more of a node than its gas cap carries; 0 is no cap."""
+    def fit(self, *, gas_cap: int, headers_sealed: bool) -> None:
+        """Fit the desk to what its node was found to be: no sell-out asks for more than its gas cap; 0 is no cap."""
+        self.headers_sealed = headers_sealed
         if gas_cap:
             self.holdings_per_request_max = max(1, min(HOLDINGS_PER_REQUEST_MAX, gas_cap // GAS_PER_HOLDING))
 
@@ -112,13 +115,14 @@ class Desk:
         depth = self.network.pin_depth
         guess = max(self._head - depth, 0)
         answers = await self.rpc.batch([header_request("latest"), header_request(guess)])
-        head = sealed_header_of(answers[0])
+        read = sealed_header_of if self.headers_sealed else header_of
+        head = read(answers[0])
         self._head = head.block
         wanted = max(head.block - depth, 0)
-        header = sealed_header_of(answers[1], guess) if wanted == guess else head
+        header = read(answers[1], guess) if wanted == guess else head
         if header.block != wanted:
             (answer,) = await self.rpc.batch([header_request(wanted)])
-            header = sealed_header_of(answer, wanted)
+            header = read(answer, wanted)
         self._check_lag(header, depth)
         return Pin(
             block=header.block, block_hash=header.block_hash, block_ts_s=header.ts_s,
@@ -128,6 +132,8 @@ class Desk:
     def _check_lag(self, header: Header, depth: int) -> None:
         lag_ms = self.chain_now_ms() - header.ts_s * 1_000
         allowed_ms = self.rules.pin_lag_ms_max + depth * self.network.block_time_ms + BLOCK_TIME_GRAIN_MS
+        if lag_ms < -self.rules.pin_lag_ms_max:
+            raise ChainFault("ahead", f"block {header.block} of lane {self.rpc.lane} is {-lag_ms} ms ahead of the clock; at most {self.rules.pin_lag_ms_max} ms")
         if lag_ms > allowed_ms:
             raise ChainFault("behind", f"block {header.block} of lane {self.rpc.lane} is {lag_ms} ms behind the clock; at most {allowed_ms} ms")
 

@@ -66,7 +66,9 @@ LAG_MS_MAX = DEFAULT.pin_lag_ms_max + 1_000 + 1_000
 """The rule's lag, one block of depth, and the second that block times are rounded to."""
 
 
-@pytest.mark.parametrize("lag_ms, end", [(LAG_MS_MAX, "pinned"), (LAG_MS_MAX + 1, "behind")])
+@pytest.mark.parametrize("lag_ms, end", [
+    (LAG_MS_MAX, "pinned"), (LAG_MS_MAX + 1, "behind"), (-DEFAULT.pin_lag_ms_max, "pinned"), (-DEFAULT.pin_lag_ms_max - 1, "ahead"),
+])  # fmt: skip
 async def test_onc_07_a_block_too_far_behind_the_clock_is_no_pin(ground, lag_ms, end):
     assert await lagging(ground, lag_ms) == end
 

@@ -102,9 +102,9 @@ async def test_onc_12_a_sell_out_stays_below_the_nodes_gas_cap(ground, run):
     await run.fill(run.buy("LEAF", "0.01 eth"), run.buy("FERN", "0.05 eth"))
     whole = await run.worth()
     for gas_cap, most in ((0, 500), (50_000_000, 125), (1, 1), (10**9, 500)):
-        ground.desk.keep_below(gas_cap)
+        ground.desk.fit(gas_cap=gas_cap, headers_sealed=True)
         assert ground.desk.holdings_per_request_max == most or gas_cap == 0
-    ground.desk.keep_below(1)
+    ground.desk.fit(gas_cap=1, headers_sealed=True)
     assert values(await run.worth()) == values(whole)
 
 
