@@ -27,7 +27,7 @@ def without(*methods: str):
 async def test_the_local_node_can_do_all_that_an_order_needs(devnet):
     found = await probed(door_to(devnet.url))
     assert found.client.startswith("anvil")
-    assert found.simulate and found.native_logs and found.real_base_fee and found.access_list
+    assert found.simulate and found.native_logs and found.real_base_fee and found.access_list and found.headers_sealed
     assert found.code_missing == ()
     check_identity(found, NETWORK, devnet.block_hash(0))
 
