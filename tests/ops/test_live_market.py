@@ -25,6 +25,7 @@ FRESH = "0x" + "5a" * 20
 
 @pytest.fixture
 async def market(chain):
+    chain.mine(2)  # a chain that was put back knows no state older than its newest block
     clock, network = SystemClock(), load_network("devnet")
     door = RpcDoor([Lane("devnet", chain.url)], clock=clock)
     found = await probe(door, network, clock)
