@@ -8,7 +8,7 @@ Source: 001 §2.2; ONC-06 to ONC-11, ONC-27.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from typing import NamedTuple
 
 from chain.gas import fee_wei
 from chain.trade import FAILED, PROVEN, REVERTED, UNPROVABLE
@@ -52,6 +52,8 @@ NOT_FILLED = ("no_route", "reverted", "fault", "unprovable_no_quote", "interrupt
 """Every reason an admitted order may not fill for."""
 
 CLEAR, FLAGGED = "CLEAR", "FLAGGED"
+
+Ledgers = tuple[str, ...]
 
 
 # --- before anything is asked ---------------------------------------------------------------------------------------
@@ -128,49 +130,61 @@ def settle(rules: Rules, board: BoardTaken, gate: GateTaken | None, books: Mappi
     """Turn a board and its gate into the order's events, for every ledger of the board.
 
     Shapes: first what the chosen routes did, then the outcomes; ledgers of equal outcome share one event."""
-    outcomes: dict[Event, tuple[str, ...]] = {}
-    for ledger in board.ledgers:
-        for event in _settle_ledger(rules, board, gate, books[ledger], ts_ms):
-            outcomes[event] = (*outcomes.get(event, ()), ledger)
-    events = [_named(event, ledgers) for event, ledgers in outcomes.items()]
-    return tuple(sorted(events, key=lambda event: isinstance(event, (FillCredited, OrderRefused, OrderNotFilled))))
-
-
-def _settle_ledger(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: Book, ts_ms: int) -> list[Event]:
-    """What becomes of the order on one ledger, as events that name no ledger yet."""
     if board.age_ms > rules.board_age_ms_max:
-        return [_refused(board, "board_too_old", f"{board.age_ms} ms old, at most {rules.board_age_ms_max}", ts_ms)]
-    row = chosen_row(board, book.ledger)
-    if row is None:
+        return (_refused(board, board.ledgers, "board_too_old", f"{board.age_ms} ms old, at most {rules.board_age_ms_max}", ts_ms),)
+    if chosen_row(board, HEADLINE) is None:
         return _no_row(board, ts_ms)
-    word, detail = (_buy_refusal if board.side == "buy" else _sell_refusal)(rules, board, gate, book, row)
-    simulated = _route_event(board, gate, row, ts_ms)
-    if word:
-        return [simulated, _refused(board, word, detail, ts_ms)]
-    return [simulated, _fill(board, gate, book, row, ts_ms)]
+    chosen: dict[int, Ledgers] = {}
+    outcomes: dict[Judgement, Ledgers] = {}
+    for ledger in board.ledgers:
+        judged = _judged(board, gate, books[ledger])
+        chosen[judged.place] = (*chosen.get(judged.place, ()), ledger)
+        outcomes[judged] = (*outcomes.get(judged, ()), ledger)
+    simulated = [_route_event(board, gate, board.rows[place], ledgers, ts_ms) for place, ledgers in chosen.items()]
+    return (*simulated, *(_outcome(board, gate, judged, ledgers, ts_ms) for judged, ledgers in outcomes.items()))
 
 
-def _no_row(board: BoardTaken, ts_ms: int) -> list[Event]:
+class Judgement(NamedTuple):
+    """What the rules make of the order on one ledger; ledgers of equal judgement share one outcome."""
+
+    place: int
+    """Of the chosen row on the board."""
+    reason: str
+    """Why it is refused, else empty."""
+    detail: str
+    units: int
+    """Storage units that come or go."""
+
+
+def _no_row(board: BoardTaken, ts_ms: int) -> tuple[Event, ...]:
+    """What becomes of an order without a usable row; the same on every ledger."""
     statuses = {row.status for row in board.rows}
     if not board.rows:
-        return [_not_filled(board, "no_route", "no pool reaches this token", ts_ms)]
+        return (_not_filled(board, "no_route", "no pool reaches this token", ts_ms),)
     if board.side == "buy" and UNPROVABLE in statuses:
         reason = next(row.reason for row in board.rows if row.status == UNPROVABLE)
-        return [_refused(board, "gate_unknown", f"what a buy brings cannot be read: {reason}", ts_ms)]
+        return (_refused(board, board.ledgers, "gate_unknown", f"what a buy brings cannot be read: {reason}", ts_ms),)
     if FAILED in statuses:
         reasons = sorted({row.reason for row in board.rows if row.status == FAILED})
-        return [_not_filled(board, "fault", ", ".join(reasons), ts_ms)]
+        return (_not_filled(board, "fault", ", ".join(reasons), ts_ms),)
     if REVERTED in statuses:
         row = next(row for row in board.rows if row.status == REVERTED)
         reverted = RouteReverted(
-            run_id=board.run_id, ts_ms=ts_ms, order_id=board.order_id, ledgers=(),
+            run_id=board.run_id, ts_ms=ts_ms, order_id=board.order_id, ledgers=board.ledgers,
             route=row.route, reason=row.reason, evidence_sha256=row.digest,
         )  # fmt: skip
-        return [reverted, _not_filled(board, "reverted", row.reason, ts_ms)]
-    return [_not_filled(board, "unprovable_no_quote", board.rows[0].reason, ts_ms)]
+        return (reverted, _not_filled(board, "reverted", row.reason, ts_ms))
+    return (_not_filled(board, "unprovable_no_quote", board.rows[0].reason, ts_ms),)
 
 
-def _buy_refusal(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: Book, row: Row) -> tuple[str, str]:
+def _judged(board: BoardTaken, gate: GateTaken | None, book: Book) -> Judgement:
+    row = chosen_row(board, book.ledger)
+    assert row is not None, f"{board.order_id} has a row for {HEADLINE} and none for {book.ledger}"
+    reason, detail = _buy_refusal(board, gate, book, row) if board.side == "buy" else _sell_refusal(book, row)
+    return Judgement(next(at for at, each in enumerate(board.rows) if each is row), reason, detail, _units(board, book, row))
+
+
+def _buy_refusal(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row) -> tuple[str, str]:
     if row.gas_wei > Wei(int(board.size_raw)):
         return "gas_exceeds_value", f"gas {row.gas_wei} wei > spend {board.size_raw} wei"
     needed = Wei(int(board.size_raw)) + row.gas_wei + board.exit_reserve_wei
@@ -185,7 +199,7 @@ def _buy_refusal(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: 
     return "", ""
 
 
-def _sell_refusal(rules: Rules, board: BoardTaken, gate: GateTaken | None, book: Book, row: Row) -> tuple[str, str]:
+def _sell_refusal(book: Book, row: Row) -> tuple[str, str]:
     if int(row.gas_wei) > _claim(row):
         return "gas_exceeds_value", f"gas {row.gas_wei} wei > {_claim(row)} wei that arrive"
     if row.gas_wei > book.eth_wei:
@@ -193,60 +207,62 @@ def _sell_refusal(rules: Rules, board: BoardTaken, gate: GateTaken | None, book:
     return "", ""
 
 
-def _route_event(board: BoardTaken, gate: GateTaken | None, row: Row, ts_ms: int) -> Event:
-    about = {"run_id": board.run_id, "ts_ms": ts_ms, "order_id": board.order_id, "ledgers": (), "route": row.route}
+def _units(board: BoardTaken, book: Book, row: Row) -> int:
+    buy = board.side == "buy"
+    units = int(row.units_raw) if row.units_raw is not None else _claim(row) if buy else int(board.size_units_raw)
+    held = None if buy else book.held(board.token)
+    return min(units, int(held.units_raw)) if held else units
+
+
+def _route_event(board: BoardTaken, gate: GateTaken | None, row: Row, ledgers: Ledgers, ts_ms: int) -> Event:
+    about = {"run_id": board.run_id, "ts_ms": ts_ms, "order_id": board.order_id, "ledgers": ledgers, "route": row.route}
     if row.status == PROVEN and (gate is None or gate.exit_provable or gate.verdict != CLEAR):
         return RouteSimulated(**about, evidence_sha256=row.digest)
     return RouteUnprovable(**about, reason=row.reason or (gate.exit_cause if gate else ""))
 
 
-def _fill(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row, ts_ms: int) -> FillCredited:
-    buy = board.side == "buy"
+def _outcome(board: BoardTaken, gate: GateTaken | None, judged: Judgement, ledgers: Ledgers, ts_ms: int) -> Event:
+    if judged.reason:
+        return _refused(board, ledgers, judged.reason, judged.detail, ts_ms)
+    row, buy = board.rows[judged.place], board.side == "buy"
     proven = row.status == PROVEN and (not buy or bool(gate and gate.exit_provable))
     cause = row.reason or (gate.exit_cause if gate else "")
-    arrival, spent = TokenRaw(_claim(row)), board.size_raw
     return FillCredited(
         run_id=board.run_id,
         ts_ms=ts_ms,
         order_id=board.order_id,
-        ledgers=(),
+        ledgers=ledgers,
         proven=proven,
         tag="" if proven else f"{BUY_UNPROVEN if buy else EXIT_UNPROVEN}:{cause}",
         side=board.side,
         token=board.token,
         route=row.route,
-        spent_raw=spent,
-        arrival_raw=arrival,
+        spent_raw=board.size_raw,
+        arrival_raw=TokenRaw(_claim(row)),
         gas_wei=row.gas_wei,
         approvals=row.approvals,
-        entry=(_buy_entry if buy else _sell_entry)(board, book, row),
+        entry=(_buy_entry if buy else _sell_entry)(board, row, judged.units, ledgers),
     )
 
 
-def _buy_entry(board: BoardTaken, book: Book, row: Row) -> Entry:
-    spend, gas, units = int(board.size_raw), int(row.gas_wei), _units(row, _claim(row))
+def _buy_entry(board: BoardTaken, row: Row, units: int, ledgers: Ledgers) -> Entry:
+    spend, gas = int(board.size_raw), int(row.gas_wei)
     asset = asset_of(board.token, board.shares)
-    return entry_of((), {
+    return entry_of(ledgers, {
         (BOOK, ETH): -spend - gas, (MARKET, ETH): spend, (GAS, ETH): gas, (BOOK, asset): units, (MARKET, asset): -units,
     })  # fmt: skip
 
 
-def _sell_entry(board: BoardTaken, book: Book, row: Row) -> Entry:
-    gross, gas, units = _claim(row), int(row.gas_wei), _units(row, int(board.size_units_raw))
+def _sell_entry(board: BoardTaken, row: Row, units: int, ledgers: Ledgers) -> Entry:
+    gross, gas = _claim(row), int(row.gas_wei)
     asset = asset_of(board.token, board.shares)
-    held = book.held(board.token)
-    units = min(units, int(held.units_raw)) if held else units
-    return entry_of((), {
+    return entry_of(ledgers, {
         (BOOK, ETH): gross - gas, (MARKET, ETH): -gross, (GAS, ETH): gas, (BOOK, asset): -units, (MARKET, asset): units,
     })  # fmt: skip
 
 
-def _units(row: Row, otherwise: int) -> int:
-    return int(row.units_raw) if row.units_raw is not None else otherwise
-
-
-def _refused(board: BoardTaken, reason: str, detail: str, ts_ms: int) -> OrderRefused:
-    return refusal(board.run_id, board.order_id, (), reason, detail, ts_ms)
+def _refused(board: BoardTaken, ledgers: Ledgers, reason: str, detail: str, ts_ms: int) -> OrderRefused:
+    return refusal(board.run_id, board.order_id, ledgers, reason, detail, ts_ms)
 
 
 def refusal(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, detail: str, ts_ms: int) -> OrderRefused:
@@ -255,18 +271,10 @@ def refusal(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, det
 
 
 def _not_filled(board: BoardTaken, reason: str, detail: str, ts_ms: int) -> OrderNotFilled:
-    return not_filled(board.run_id, board.order_id, (), reason, detail, ts_ms)
+    return not_filled(board.run_id, board.order_id, board.ledgers, reason, detail, ts_ms)
 
 
 def not_filled(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, detail: str, ts_ms: int) -> OrderNotFilled:
     """Write down that an admitted order did not fill."""
     assert reason in NOT_FILLED, reason
     return OrderNotFilled(run_id=run_id, ts_ms=ts_ms, order_id=order_id, ledgers=tuple(ledgers), reason=reason, detail=detail)
-
-
-def _named(event: Event, ledgers: tuple[str, ...]) -> Event:
-    if isinstance(event, FillCredited):
-        return replace(event, ledgers=ledgers, entry=replace(event.entry, ledgers=ledgers))
-    return replace(event, ledgers=ledgers)  # type: ignore[call-arg]
-
-
