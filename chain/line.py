@@ -156,7 +156,7 @@ class _Line(asyncio.Protocol):
         return 0
 
     def _take_body(self) -> None:
-        body, over = bytes(self._came[self._body_at : self._whole]), len(self._came) > self._whole
+        body, over = bytes(memoryview(self._came)[self._body_at : self._whole]), len(self._came) > self._whole
         self._came, self._whole = bytearray(), 0
         self._finish(LineAnswer(200, body))
         if over:
