@@ -12,9 +12,24 @@ from referee.onchain.events import DecisionMalformed, DecisionTaken, StepTaken, 
 def turn_ended(run_id: str, tick: int, played: Turn, read: Decision | Malformed | None, ts_ms: int) -> tuple[Event, ...]:
     """Write down how a turn ended. Shapes: its steps, TurnPlayed, then exactly one of decision, malformed, unavailable."""
     named = {"run_id": run_id, "ts_ms": ts_ms, "tick": tick}
-    steps = tuple(
+    ended = TurnPlayed(
+        **named,
+        outcome=played.outcome.value,
+        reason=played.reason,
+        steps=len(played.steps),
+        latency_ms=played.latency_ms,
+        wait_ms=played.wait_ms,
+    )
+    return (*steps_taken(run_id, tick, played, ts_ms), ended, _said(named, played, read))
+
+
+def steps_taken(run_id: str, tick: int, played: Turn, ts_ms: int) -> tuple[Event, ...]:
+    """Write down the way of a turn, step by step."""
+    return tuple(
         StepTaken(
-            **named,
+            run_id=run_id,
+            ts_ms=ts_ms,
+            tick=tick,
             step=place,
             request_sha256=sha256_hex(step.request),
             answer_sha256=sha256_hex(step.answer),
@@ -22,15 +37,6 @@ def turn_ended(run_id: str, tick: int, played: Turn, read: Decision | Malformed 
         )
         for place, step in enumerate(played.steps)
     )
-    ended = TurnPlayed(
-        **named,
-        outcome=played.outcome.value,
-        reason=played.reason,
-        steps=len(steps),
-        latency_ms=played.latency_ms,
-        wait_ms=played.wait_ms,
-    )
-    return (*steps, ended, _said(named, played, read))
 
 
 def _said(named: dict[str, str | int], played: Turn, read: Decision | Malformed | None) -> Event:
@@ -46,10 +52,13 @@ def _said(named: dict[str, str | int], played: Turn, read: Decision | Malformed 
 
 def turn_blobs(played: Turn, read: Decision | Malformed | None) -> dict[str, bytes]:
     """The bytes behind a turn, by SHA-256."""
-    parts = [part for step in played.steps for part in (step.request, step.answer)]
-    if isinstance(read, Decision):
-        parts.append(read.encode().encode())
-    return {sha256_hex(part): part for part in parts}
+    decided = read.encode().encode() if isinstance(read, Decision) else None
+    return step_blobs(played) | ({} if decided is None else {sha256_hex(decided): decided})
+
+
+def step_blobs(played: Turn) -> dict[str, bytes]:
+    """The bytes of a turn's steps, by SHA-256."""
+    return {sha256_hex(part): part for step in played.steps for part in (step.request, step.answer)}
 
 
 def turn_blind(run_id: str, tick: int, reason: str, ts_ms: int) -> tuple[Event, ...]:

@@ -163,6 +163,42 @@ class RunOpened(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PassShown(Event):
+    """A stack with a model showed its pass of the entrance exam; a stack without a model has none and is exempt."""
+
+    sitting: str
+    """The sitting's id."""
+    sitting_sha256: str
+    sitting_ts_ms: int
+    """When it was sat, Unix milliseconds."""
+    model: str
+    model_reported: str
+    """What the provider called the model during the sitting; empty when it said nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanWritten(Event):
+    """A plan turn ended; the plan is frozen into the prompt of every turn of its run."""
+
+    plan_sha256: str
+    """Of the plan's text, a blob; of nothing when the turn brought no plan."""
+    prompt_sha256: str
+    """Of the plan turn's recorded prompt, a blob."""
+    bundle_sha256: str
+    """Of the market as it was shown for planning, a blob."""
+    pin: Pin
+    outcome: str
+    """As TurnPlayed says it."""
+    reason: str
+    begun_ts_ms: int
+    """When the plan was asked for; the window clock started after all plans were in."""
+    steps: int
+    latency_ms: int
+    wait_ms: int
+    """Time spent waiting for us or for a rate limit, not part of latency."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WindowPaused(Event):
     """An operator paused; the window clock goes on."""
 
@@ -525,7 +561,7 @@ class WindowSealed(Event):
 
 
 KINDS: tuple[type[Event], ...] = (
-    WindowOpened, RunOpened, WindowPaused, WindowResumed, TurnAbandoned, ReorgSeen, ClockJumped, NetworkFaulted,
+    WindowOpened, RunOpened, PassShown, PlanWritten, WindowPaused, WindowResumed, TurnAbandoned, ReorgSeen, ClockJumped, NetworkFaulted,
     NetworkRecovered, Woken, TickMissed, BundleShown, StepTaken, TurnPlayed, DecisionTaken, DecisionMalformed,
     TurnUnavailable, BoardTaken, GateTaken, RouteSimulated, RouteReverted, RouteUnprovable, FillCredited, OrderRefused,
     OrderNotFilled, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harnesses.exam_pass import ExamPass
 from harnesses.provider import Provider
 from harnesses.stack import Stack
 from ledgers.clock import Clock
@@ -37,6 +38,13 @@ class Seat:
     """Verbatim; empty for a stack without a model."""
     seed: int
     turn_ms_max: int
+    plan_prompt: str = ""
+    """Verbatim prompt of the plan turn; empty when none is played (ONC-14)."""
+    plan_ms_max: int = 0
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """The harness's limits, as the stack is told them."""
+    exam_pass: ExamPass | None = None
+    """What admits a stack with a model (ONC-13)."""
 
 
 @dataclass(slots=True, kw_only=True)

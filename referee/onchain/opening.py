@@ -10,7 +10,7 @@ from ledgers.identity import identity_of, sha256_hex
 from referee.onchain.book import stake_entry
 from referee.onchain.cadence import mark_interval_ms, ticks_in
 from referee.onchain.doors import EthPrice, NetworkSeen
-from referee.onchain.events import Pin, RunOpened, WindowOpened
+from referee.onchain.events import PassShown, Pin, RunOpened, WindowOpened
 from referee.onchain.live import LiveWindow, Seat
 from referee.onchain.rules import Rules
 from referee.onchain.score import stake_for
@@ -71,19 +71,48 @@ def window_identity(window: Window, rules: Rules, seen: NetworkSeen, code_sha256
     )
 
 
-def run_opened(seat: Seat, opened: WindowOpened) -> RunOpened:
-    """Write down one run's opening, with its stake booked on every ledger."""
+def run_opened(seat: Seat, opened: WindowOpened, plan: str = "") -> RunOpened:
+    """Write down one run's opening, with its stake booked on every ledger; its identity is the stack's with the plan."""
     return RunOpened(
         run_id=seat.run_id,
         ts_ms=opened.ts_ms,
         window_id=opened.run_id,
         stack=seat.stack.name,
         stack_sha256=seat.stack.sha256,
-        run_sha256=seat.stack.run_sha256(),
+        run_sha256=seat.stack.run_sha256(sha256_hex(plan.encode())),
         copy=seat.copy,
         seed=seat.seed,
         wallet=paper_wallet(opened.window_sha256, seat.run_id),
         entry=stake_entry(opened.stake_wei),
+    )
+
+
+def refuse_without_pass(live: LiveWindow) -> None:
+    """Check that every stack with a model has passed the exam on its harness (ONC-13). Raises: Refused naming the first that has not."""
+    for seat in live.seats.values():
+        if seat.stack.exempt_from_exam or (seat.exam_pass is not None and seat.exam_pass.admits(seat.stack)):
+            continue
+        raise Refused(
+            f"{seat.run_id}: {seat.stack.model} by {seat.stack.provider} has no pass of the entrance exam on harness {seat.stack.harness_sha256[:16]}… "
+            f"(ONC-13); sit it with `referee exam sit`; the window was not opened"
+        )
+
+
+def pass_shown(seat: Seat, ts_ms: int) -> tuple[PassShown, ...]:
+    """Write down by which sitting a stack was admitted; nothing for an exempt one."""
+    shown = seat.exam_pass
+    if seat.stack.exempt_from_exam or shown is None:
+        return ()
+    return (
+        PassShown(
+            run_id=seat.run_id,
+            ts_ms=ts_ms,
+            sitting=shown.sitting,
+            sitting_sha256=shown.sitting_sha256,
+            sitting_ts_ms=shown.ts_ms,
+            model=shown.model,
+            model_reported=shown.model_reported,
+        ),
     )
 
 

@@ -1,6 +1,6 @@
 """The run: one window from its opening to its seal, step by step as the paper tells it (001 §2.2; design §2).
 
-    open_window → [tick → look → show → ask → decide → adjudicate → mark]* → liquidate → score → seal
+    open_window (passes, plans) → [tick → look → show → ask → decide → adjudicate → mark]* → liquidate → score → seal
     resume takes a window up where its journal ends
 
 Every step is appended to the journal before anything depends on it; the state is the fold of what was appended. A fault
@@ -28,10 +28,12 @@ from referee.onchain.doors import DecisionDesk
 from referee.onchain.ending import turn_blind, turn_blobs, turn_ended
 from referee.onchain.events import (
     HEADLINE, LEDGERS, BundleShown, NetworkFaulted, NetworkRecovered, OrderAsked, Pin, ReorgSeen, TickMissed,
-    TurnAbandoned, WindowPaused, WindowResumed, WindowSealed, Woken,
+    TurnAbandoned, WindowOpened, WindowPaused, WindowResumed, WindowSealed, Woken,
 )  # fmt: skip
+from referee.onchain.facts import recorded_prompt, run_facts
 from referee.onchain.live import LiveWindow, Seat
-from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, run_opened, window_opened
+from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, refuse_without_pass, window_opened
+from referee.onchain.planning import PLAN_TICK, Planned, plan_blobs, plan_question, plan_reading, refuse_unavailable, run_begun
 from referee.onchain.recovery import owed_events
 from referee.onchain.score import score_run, score_window
 from referee.onchain.state import assert_settled, order_id_of
@@ -60,16 +62,42 @@ async def record(live: LiveWindow, *events: Event, blobs: Mapping[str, bytes] | 
 
 
 async def open_window(live: LiveWindow) -> None:
-    """Price the stake, pin everything that can change a result, book every run's stake (ONC-02, ONC-28).
+    """Admit who may play, have plans written, price the stake, pin what can change a result, book every stake.
 
-    Nothing is recorded unless all of it is. Raises: ChainFault, FeedFault, StoreFault, Refused."""
+    Nothing is recorded unless all of it is (ONC-02, ONC-13, ONC-14, ONC-28). Raises: ChainFault, FeedFault, StoreFault, Refused."""
+    refuse_without_pass(live)
     seen = await live.market.network()
-    pin = await live.desk.pin()
+    pin = shown = await live.desk.pin()
     price = await live.market.eth_usd(pin)
     if used := await live.market.used_addresses(paper_wallets(live, seen), pin):
         raise Refused(f"{len(used)} paper wallets have code, a nonce or a balance on this chain; the window was not opened")
+    plans = await write_plans(live, pin, window_opened(live, seen, pin, price, live.clock.now_ms()))
+    if plans:
+        pin = await live.desk.pin()
+        price = await live.market.eth_usd(pin)
     opened = window_opened(live, seen, pin, price, live.clock.now_ms())
-    await record(live, opened, *(run_opened(seat, opened) for seat in live.seats.values()), blobs=live.window.blobs)
+    runs = [event for seat in live.seats.values() for event in run_begun(seat, opened, plans.get(seat.run_id), shown)]
+    blobs = {digest: part for planned in plans.values() for digest, part in plan_blobs(planned).items()}
+    await record(live, opened, *runs, blobs=live.window.blobs | blobs)
+
+
+async def write_plans(live: LiveWindow, pin: Pin, opened: WindowOpened) -> dict[str, Planned]:
+    """Play every plan turn, all at once on one look at the market; the window clock starts when all are in (ONC-14).
+
+    Shapes: by run id, of those that plan. Raises: ChainFault; Refused when whoever answers could not be reached."""
+    planning = [seat for seat in live.seats.values() if seat.plan_prompt]
+    if not planning:
+        return {}
+    bundle = await live.market.bundle(opened, PLAN_TICK, pin)
+    plans = await asyncio.gather(*(write_plan(live, seat, plan_question(seat, opened, live.rules, bundle)) for seat in planning))
+    refuse_unavailable(plans)
+    return {planned.seat.run_id: planned for planned in plans}
+
+
+async def write_plan(live: LiveWindow, seat: Seat, question: Question) -> Planned:
+    """Play one plan turn."""
+    begun_ts_ms = live.clock.now_ms()
+    return Planned(seat, question, await play(seat.stack, question, seat.provider, live.clock, plan_reading), begun_ts_ms)
 
 
 async def resume(live: LiveWindow, *, accept_code_change: bool = False) -> None:
@@ -218,7 +246,16 @@ async def show(live: LiveWindow, seat: Seat, number: int, pin: Pin, bundle: byte
     )
     await record(live, shown, blobs={shown.bundle_sha256: bundle, shown.book_sha256: own})
     left_ms = max(0, live.opened.close_ts_ms - live.clock.now_ms())
-    return Question(seat.run_id, number, seat.prompt, bundle, own, min(seat.turn_ms_max, left_ms))
+    return Question(seat.run_id, number, prompt_of(live, seat), bundle, own, min(seat.turn_ms_max, left_ms))
+
+
+def prompt_of(live: LiveWindow, seat: Seat) -> str:
+    """Put a run's recorded prompt together: verbatim prompt, pinned facts, frozen plan (ONC-14)."""
+    if not seat.prompt:
+        return ""
+    plan = live.state.runs[seat.run_id].plan
+    text = live.journal.blob(plan.plan_sha256) if plan else None
+    return recorded_prompt(seat.prompt, run_facts(live.opened, live.rules, seat.limits), (text or b"").decode())
 
 
 async def ask(live: LiveWindow, seat: Seat, question: Question) -> Turn | None:

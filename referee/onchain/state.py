@@ -17,7 +17,7 @@ from ledgers.postings import BOOK, ETH
 from referee.onchain.book import EXIT_UNPROVEN, Books
 from referee.onchain.events import (
     HEADLINE, KINDS, LEDGERS, BoardTaken, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered, OrderAsked,
-    OrderNotFilled, OrderRefused, Pin, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed, TurnUnavailable, WindowLiquidated,
+    OrderNotFilled, OrderRefused, Pin, PlanWritten, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed, TurnUnavailable, WindowLiquidated,
     WindowOpened, WindowPaused, WindowResumed, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
 
@@ -42,6 +42,8 @@ class RunState:
     """How far one run is."""
 
     opened: RunOpened
+    plan: PlanWritten | None = None
+    """How its plan turn ended, if one was played."""
     ticks: set[int] = field(default_factory=set)
     """Ticks that were woken for or missed."""
     asking: int | None = None
@@ -75,6 +77,8 @@ class RunState:
         """Fold one event of this run in. Raises: CorruptJournal when it cannot follow what was there."""
         self._tell(event)
         match event:
+            case PlanWritten():
+                self.plan = event
             case Woken():
                 self._tick(event.tick)
                 self.asking, self.last_tick, self.turns_total = event.tick, event.tick, self.turns_total + 1
