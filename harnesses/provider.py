@@ -1,7 +1,7 @@
 """The provider: whoever answers a question, behind one small Protocol.
 
     ProviderFault (ledgers.errors)   could not be reached, refused, or is scripted to fail → UNAVAILABLE
-    LimitSpent                       a limit of the harness ran out inside the provider → OUT_OF_STEPS or OUT_OF_OUTPUT
+    LimitSpent                       a limit of the harness ran out inside the provider → OUT_OF_STEPS, OUT_OF_OUTPUT, OUT_OF_TIME
     anything else                    a bug of the provider → UNAVAILABLE, so that it never ends the window
 """
 
@@ -28,7 +28,7 @@ class Answer:
 class LimitSpent(RefereeError):
     """The stack used up a limit of its harness before it answered."""
 
-    def __init__(self, limit: Literal["steps", "output"], message: str = "") -> None:
+    def __init__(self, limit: Literal["steps", "output", "time"], message: str = "") -> None:
         super().__init__(message or f"the {limit} limit was spent before an answer")
         self.limit = limit
 

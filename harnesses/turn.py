@@ -15,6 +15,7 @@ from harnesses.outcome import Outcome, Step, Turn
 from harnesses.provider import Answer, LimitSpent, Provider, ProviderFault
 from harnesses.question import Question
 from harnesses.stack import Stack
+from harnesses.trail import Trail, Trailing
 from ledgers.clock import Clock
 from ledgers.plain_text import plain_text
 
@@ -26,7 +27,7 @@ REASON_CHARS_MAX = 200
 Reading = Callable[[str], str | None]
 """A bench's reading of an answer: why it is malformed, or none when it is what was asked for."""
 
-_LIMITS = {"steps": Outcome.OUT_OF_STEPS, "output": Outcome.OUT_OF_OUTPUT}
+_LIMITS = {"steps": Outcome.OUT_OF_STEPS, "output": Outcome.OUT_OF_OUTPUT, "time": Outcome.OUT_OF_TIME}
 
 
 class _Reply(NamedTuple):
@@ -43,19 +44,23 @@ async def play(
 
     An answer at the deadline counts, one a millisecond later does not. Raises: only what cancels it from outside."""
     asked_ms = clock.monotonic_ms()
-    task = asyncio.ensure_future(_ask(provider, question, clock))
+    trail = Trail(clock)
+    task = asyncio.ensure_future(_ask(provider, question, trail, clock))
     await _settle(task, question.deadline_ms, clock)
     reply = _reply(task, clock.monotonic_ms())
     elapsed_ms = reply.ts_ms - asked_ms
     if elapsed_ms > question.deadline_ms:
         reply = reply._replace(said=None)
     outcome, reason = _outcome(reply.said, question, malformed)
-    return _turn(stack, question, reply.said, outcome, reason, elapsed_ms)
+    if isinstance(provider, Trailing):
+        return _trailed(trail, reply.said, outcome, reason, elapsed_ms)
+    return _single(stack, question, reply.said, outcome, reason, elapsed_ms)
 
 
-async def _ask(provider: Provider, question: Question, clock: Clock) -> _Reply:
+async def _ask(provider: Provider, question: Question, trail: Trail, clock: Clock) -> _Reply:
     try:
-        said: object = await provider.answer(question)
+        trailing = isinstance(provider, Trailing)
+        said: object = await (provider.answer_on(question, trail) if trailing else provider.answer(question))
         if type(said) is not Answer or type(said.text) is not str:
             said = TypeError(f"answered with a {type(said).__name__} instead of an Answer with text")
     except (asyncio.CancelledError, KeyboardInterrupt):
@@ -114,13 +119,22 @@ def _where(error: BaseException) -> str:
     return f"unexpected {type(error).__name__}{place}"
 
 
-def _turn(stack: Stack, question: Question, said: object, outcome: Outcome, reason: str, elapsed_ms: int) -> Turn:
-    text = said.text if isinstance(said, Answer) else None
-    raw = _bytes(text or "")
+def _trailed(trail: Trail, said: object, outcome: Outcome, reason: str, elapsed_ms: int) -> Turn:
+    """A turn of a provider that wrote its own steps; those of a turn cut off are there as far as they came."""
+    wait_ms = min(trail.wait_ms, elapsed_ms)
+    return Turn(outcome, _kept(said), reason, trail.steps(), elapsed_ms - wait_ms, wait_ms, tuple(trail.tool_uses))
+
+
+def _single(stack: Stack, question: Question, said: object, outcome: Outcome, reason: str, elapsed_ms: int) -> Turn:
+    raw = _bytes(said.text) if isinstance(said, Answer) else b""
     wait_ms = min(max(said.wait_ms, 0), elapsed_ms) if isinstance(said, Answer) else 0
     step = Step(question.request_bytes(stack.sha256), raw[:ANSWER_BYTES_MAX], elapsed_ms - wait_ms)
-    answer = text if len(raw) <= ANSWER_BYTES_MAX else None
-    return Turn(outcome, answer, reason, (step,), elapsed_ms - wait_ms, wait_ms)
+    return Turn(outcome, _kept(said), reason, (step,), elapsed_ms - wait_ms, wait_ms)
+
+
+def _kept(said: object) -> str | None:
+    """The answer's text; none where there is none, or it is longer than is read."""
+    return said.text if isinstance(said, Answer) and len(_bytes(said.text)) <= ANSWER_BYTES_MAX else None
 
 
 def _bytes(text: str) -> bytes:

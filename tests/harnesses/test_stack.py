@@ -85,5 +85,5 @@ def test_a_manifest_that_does_not_hold_is_refused_by_field(old: bytes, new: byte
 
 @pytest.mark.parametrize("name", ["baseline-9", "../baseline-1", "", "baseline-1.toml"])
 def test_an_unknown_harness_is_refused_and_the_known_ones_named(name: str) -> None:
-    with pytest.raises(ValueError, match="known: baseline-1"):
+    with pytest.raises(ValueError, match="known: .*baseline-1"):
         load_harness(name)

@@ -1,0 +1,74 @@
+"""The endpoint: one call to a model, whatever dialect its provider speaks.
+
+    openai_chat.py        OpenAI chat completions: most hosts, most local servers
+    openai_responses.py   OpenAI responses
+    anthropic.py          Anthropic messages
+    http_agent.py         a program of anybody, which we POST each step to
+    ScriptedEndpoint      replies from a list, for tests and replays
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from harnesses.message import Message, Reply
+from harnesses.outcome import Attempt
+from harnesses.tools import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class StepLimits:
+    """What one step may still use."""
+
+    output_tokens_max: int
+    """Hidden reasoning inside."""
+    deadline_ms: int
+    """From now; the whole exchange, retries and waits in, ends before it is past."""
+
+
+@dataclass(slots=True)
+class Wire:
+    """What goes over the wire in one step, kept as it goes, so that a step that is cut off still has its bytes.
+
+    Holds no header and no address; bytes that repeat a key have it blotted out before they are put here."""
+
+    request: bytes = b""
+    answer: bytearray = field(default_factory=bytearray)
+    attempts: list[Attempt] = field(default_factory=list)
+    """Exchanges that failed and were tried again, or ended the step."""
+    wait_ms: int = 0
+    """Time spent waiting: for a rate limit, a back-off, or our own slot."""
+
+
+class Endpoint(Protocol):
+    """Completes a conversation by one answer."""
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits, wire: Wire
+    ) -> Reply:
+        """Answer once. Raises: ProviderFault; LimitSpent when the time or the output limit ran out on the way."""
+        ...
+
+
+class ScriptedEndpoint:
+    """Replies from a list, one for each step; raises what stands in a reply's place. When they are used up, starts over."""
+
+    def __init__(self, replies: Sequence[Reply | BaseException | Callable[[Sequence[Message]], Reply]]) -> None:
+        assert replies, "a scripted endpoint has at least one reply"
+        self._replies = tuple(replies)
+        self._next = 0
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits, wire: Wire
+    ) -> Reply:
+        """Give the next reply."""
+        reply = self._replies[self._next % len(self._replies)]
+        self._next += 1
+        wire.request = messages[-1].text.encode("utf-8", "surrogatepass")
+        if isinstance(reply, BaseException):
+            raise reply
+        said = reply if isinstance(reply, Reply) else reply(messages)
+        wire.answer += said.text.encode("utf-8", "surrogatepass")
+        return said
