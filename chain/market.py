@@ -23,7 +23,7 @@ from chain.pools import CREATIONS, Pool, PoolGraph, PoolState, creation_emitters
 from chain.rpc import RpcDoor, RpcRefused
 from chain.snapshot import MarketSnapshot, MarketView, reachable
 from chain.swaps import HAPPENINGS, happening
-from chain.tape import STEPS_MAX, VOLUME_S, PoolTape
+from chain.tape import HOUR_S, STEPS_MAX, VOLUME_S, PoolTape, Trade
 from chain.tokens import TokenFacts, read_facts
 from ledgers.errors import ChainFault
 from ledgers.money import MicroUsd, Wei
@@ -36,6 +36,8 @@ REREAD_POOLS = 50
 """Quiet pools read again at each advance."""
 FACTS_AT_ONCE = 256
 """Tokens whose facts one advance asks for; further ones wait for the next."""
+BACK_BLOCKS_MAX = 5_000
+"""Blocks that one reach back reads."""
 EMITTERS_MAX = 500
 """Up to this many pools are named when asking for logs; beyond, all emitters are asked and strangers dropped."""
 
@@ -77,6 +79,8 @@ class _Reading:
     created: list[Pool]
     afresh: bool
     """True when what was known of prices over time no longer joins up."""
+    since: Header | None = None
+    """Where reading afresh began."""
     forgotten: list[str] = field(default_factory=list)
     reorg: Reorg | None = None
     states: dict[str, PoolState] = field(default_factory=dict)
@@ -101,6 +105,8 @@ class MarketIndex:
         """Tokens whose facts are still to be asked."""
         self._unread: dict[str, None] = {}
         """Pool keys, the one read longest ago first."""
+        self._since: Header | None = None
+        """Oldest block whose swaps are on the tapes."""
         self._lock = asyncio.Lock()
 
     @property
@@ -118,6 +124,25 @@ class MarketIndex:
             reading = await self._read(to_block)
             await self._read_states(reading)
             return self._apply(reading)
+
+    async def reach_back(self, blocks_max: int = BACK_BLOCKS_MAX) -> int:
+        """Read the swaps of one bounded stretch of older blocks, until the tapes hold an hour.
+
+        Shapes: how many blocks were read; 0 when there is nothing left to read. Raises: ChainFault, and then nothing has changed."""
+        async with self._lock:
+            since = self._since
+            if since is None or since.block <= (oldest := self._hour_ago()):
+                return 0
+            first = max(oldest, since.block - blocks_max)
+            found_since, found_first = await self._rpc.batch([header_request(since.block), header_request(first)])
+            if header_of(found_since, since.block).block_hash != since.block_hash:
+                raise ChainFault("reorged", f"block {since.block} is no longer the one that was followed")
+            logs = await read_logs(self._rpc, self._filter(), first, since.block - 1)
+            self._write_earlier(logs, header_of(found_first, first), since)
+            return since.block - first
+
+    def _hour_ago(self) -> int:
+        return max(self._seen[-1].block - 1_000 * HOUR_S // self._network.block_time_ms, self._network.first_block)
 
     # --- reading ---
 
@@ -182,7 +207,9 @@ class MarketIndex:
         created = [*known, *await discover(self._rpc, self._network, since, recent - 1)]
         wanted = self._filter(self._wanted(created))
         logs = await read_logs(self._rpc, wanted, recent, header.block)
-        return self._reading(header, logs, created, afresh=True)
+        reading = self._reading(header, logs, created, afresh=True)
+        reading.since = header_of(await self._rpc.call(*header_request(recent)), recent)
+        return reading
 
     def _reading(self, header: Header, logs: list[Log], created: list[Pool], afresh: bool) -> _Reading:
         if any(block == header.block and found != header.block_hash for block, found in blocks_of(logs)):
@@ -249,30 +276,37 @@ class MarketIndex:
             self._seen = deque((old for old in self._seen if old.block < min(reading.reorg.block, reading.header.block)), maxlen=SEEN_BLOCKS_MAX)
         if reading.afresh:
             self._tapes.clear()
-            before = None
+            before, self._since = None, reading.since
         for pool in reading.created:
             self.graph.add(pool)
-        swaps = self._write_tapes(reading, before)
+        swaps = self._write_tapes(self._tapes, reading.logs, before or reading.since, reading.header)
         self._take_states(reading)
         self._facts |= reading.facts
         self._waiting = reading.waiting - reading.facts.keys()
         self._seen.append(reading.header)
         return Advanced(reading.header, len(reading.created), swaps, reading.reorg)
 
-    def _write_tapes(self, reading: _Reading, before: Header | None) -> int:
+    def _write_earlier(self, logs: Sequence[Log], first: Header, since: Header) -> None:
+        earlier: dict[str, PoolTape] = {}
+        self._write_tapes(earlier, logs, first, since)
+        for key, tape in earlier.items():
+            self._tape(self._tapes, key).preceded_by(tape)
+        self._since = first
+
+    def _write_tapes(self, tapes: dict[str, PoolTape], logs: Sequence[Log], before: Header | None, header: Header) -> int:
         swaps = 0
-        for log in reading.logs:
+        for log in logs:
             found = happening(self.graph.pools, self._network.v4_pool_manager, log)
             quoted = _quote_side(found.pool, self.graph) if found else None
             if found is None or quoted is None:
                 continue
-            tape = self._tape(found.pool.key)
-            ts_s = _time_of(log, before, reading.header, self._network.block_time_ms)
+            tape = self._tape(tapes, found.pool.key)
+            ts_s = _time_of(log, before, header, self._network.block_time_ms)
             if found.ratio0 is not None:
                 tape.price(ts_s, found.ratio0)
             amount = found.traded0_raw if quoted == found.pool.token0 else found.traded1_raw
             if amount:
-                tape.trade(ts_s, amount)
+                tape.trade(Trade(log.block, ts_s, found.bought0, found.traded0_raw, found.traded1_raw))
                 swaps += 1
         return swaps
 
@@ -284,13 +318,13 @@ class MarketIndex:
             pool = self.graph.pools[key]
             ratio = state.ratio(pool, pool.token0)
             if ratio is not None and _quote_side(pool, self.graph) is not None:
-                self._tape(key).price(reading.header.ts_s, ratio)
+                self._tape(self._tapes, key).price(reading.header.ts_s, ratio)
         for key in reading.read:
             self._unread.pop(key, None)
             self._unread[key] = None
 
-    def _tape(self, key: str) -> PoolTape:
-        return self._tapes.setdefault(key, PoolTape(self._step_s))
+    def _tape(self, tapes: dict[str, PoolTape], key: str) -> PoolTape:
+        return tapes.setdefault(key, PoolTape(self._step_s))
 
     # --- showing ---
 
@@ -323,4 +357,4 @@ def _time_of(log: Log, before: Header | None, header: Header, block_time_ms: int
         return log.ts_s
     if before is None:
         return max(header.ts_s - (header.block - log.block) * block_time_ms // 1_000, 0)
-    return before.ts_s + (header.ts_s - before.ts_s) * (log.block - before.block) // (header.block - before.block)
+    return before.ts_s + (header.ts_s - before.ts_s) * (log.block - before.block) // max(header.block - before.block, 1)

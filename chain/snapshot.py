@@ -7,7 +7,7 @@ Units: wei per whole token, rounded down; liquidity is the ETH side alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +15,7 @@ from functools import cached_property
 from chain.header import Header
 from chain.network import Network
 from chain.pools import NATIVE, Pool, PoolGraph
-from chain.tape import STEPS_MAX, PoolTape, Ratio
+from chain.tape import HOUR_S, STEPS_MAX, VOLUME_S, Activity, PoolTape, Ratio, TapeView, grouped
 from chain.tokens import TokenFacts
 from ledgers.money import MicroUsd, TokenRaw, Wei, mul_div_floor
 
@@ -32,16 +32,123 @@ class PricePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trading:
+    """What was traded over a span: a buy takes the token out of a pool."""
+
+    volume_wei: Wei
+    buys: int
+    sells: int
+
+    def plus(self, other: Trading) -> Trading:
+        return Trading(volume_wei=self.volume_wei + other.volume_wei, buys=self.buys + other.buys, sells=self.sells + other.sells)
+
+
+NO_TRADING = Trading(volume_wei=Wei(0), buys=0, sells=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candle:
+    """Prices and trading of one span in one pool; a span without a swap has none."""
+
+    start_s: int
+    open_wei: Wei
+    """After the first swap."""
+    high_wei: Wei
+    low_wei: Wei
+    close_wei: Wei
+    traded: Trading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swap:
+    """One swap, by the pool's own word; a token may move less."""
+
+    block: int
+    ts_s: int
+    side: str
+    """buy or sell, of the token."""
+    token_raw: TokenRaw
+    value_wei: Wei
+
+
+@dataclass(frozen=True, slots=True)
+class PoolTrades:
+    """What was traded in a pool as of one block, seen from its token's side.
+
+    Units: wei; a dollar pool's amounts and prices are turned into wei at the block's own price of the dollar token."""
+
+    tape: TapeView
+    token0: bool
+    """The token is the pool's token 0."""
+    scale: int
+    """Base units in one whole token."""
+    rate: Ratio
+    """Wei for one base unit of the hub token."""
+
+    @property
+    def short(self) -> Trading:
+        """Of the last five minutes."""
+        return self._trading(self.tape.short)
+
+    @property
+    def hour(self) -> Trading:
+        """Of the last sixty minutes, as far as logs were read."""
+        return self._trading(self.tape.hour)
+
+    def candles(self, span_s: int, count_max: int) -> tuple[Candle, ...]:
+        """The latest spans with a swap, oldest first; `span_s` is a whole number of minutes."""
+        return tuple(
+            Candle(
+                start_s=span.start_s, open_wei=self._wei(span.opened), close_wei=self._wei(span.closed),
+                high_wei=self._wei(span.highest if self.token0 else span.lowest), low_wei=self._wei(span.lowest if self.token0 else span.highest),
+                traded=self._trading(Activity().plus(span)),
+            )
+            for span in grouped(self.tape.minutes, span_s)[-count_max:]
+        )  # fmt: skip
+
+    def swaps(self, count_max: int) -> tuple[Swap, ...]:
+        """The latest swaps, oldest first."""
+        return tuple(
+            Swap(
+                block=trade.block, ts_s=trade.ts_s, side="buy" if trade.bought0 == self.token0 else "sell",
+                token_raw=TokenRaw(trade.moved(self.token0)), value_wei=Wei(mul_div_floor(trade.moved(not self.token0), *self.rate)),
+            )
+            for trade in self.tape.trades[-count_max:]
+        )  # fmt: skip
+
+    def change_bps(self, price_wei: Wei, since_s: int) -> int | None:
+        """How far a price is from what it was at a time, rounded down; None when no swap was seen before that."""
+        then = next((minute.closed for minute in reversed(self.tape.minutes) if minute.start_s < since_s), None)
+        then_wei = int(self._wei(then)) if then else 0
+        return mul_div_floor(int(price_wei) - then_wei, 10_000, then_wei) if then_wei else None
+
+    def _trading(self, done: Activity) -> Trading:
+        moved = done.moved1_raw if self.token0 else done.moved0_raw
+        buys, sells = (done.bought0, done.sold0) if self.token0 else (done.sold0, done.bought0)
+        return Trading(volume_wei=Wei(mul_div_floor(moved, *self.rate)), buys=buys, sells=sells)
+
+    def _wei(self, ratio: Ratio) -> Wei:
+        return _price_wei(self.scale, ratio if self.token0 else (ratio[1], ratio[0]), self.rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolMarket:
     """One pool of a token."""
 
     key: str
     venue: str
     fee_ppm: int
+    tick_spacing: int
+    hooks: str
+    """The hook contract; zero for none."""
+    born_block: int
     quote: str
     """ETH or USDG."""
     price_wei: Wei
     liquidity_wei: Wei
+    token_raw: TokenRaw
+    """What the pool offers of the token."""
+    trades: PoolTrades
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +165,28 @@ class TokenMarket:
     """Wei for one whole token in the deepest pool, rounded down."""
     liquidity_wei: Wei
     """ETH side of its pools: an upper bound of what could be taken out of them."""
-    volume_5m_wei: Wei
-    swaps_5m: int
+    short: Trading
+    """Of the last five minutes, all its pools together."""
+    hour: Trading
+    change_5m_bps: int | None
+    """Of the deepest pool; None when no swap was seen before that time."""
+    change_1h_bps: int | None
     born_block: int
     """Creation of its first pool."""
+    age_s: int
+    """Since then, by the chain's usual block time."""
     pools: tuple[PoolMarket, ...]
     """Deepest first."""
     history: tuple[PricePoint, ...]
     """Of the deepest pool, oldest first, in equal steps, at most 60."""
+
+    @property
+    def volume_5m_wei(self) -> Wei:
+        return self.short.volume_wei
+
+    @property
+    def swaps_5m(self) -> int:
+        return self.short.buys + self.short.sells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +208,7 @@ class MarketView:
 
     def __init__(self, network: Network, graph: PoolGraph, tapes: Mapping[str, PoolTape], facts: Mapping[str, TokenFacts], header: Header) -> None:
         self._network, self._graph, self._tapes, self._facts, self._header = network, graph, tapes, facts, header
+        self._views: dict[str, PoolTrades] = {}
 
     def tokens(self) -> list[TokenMarket]:
         """Every token that can be shown, by descending liquidity, then by address."""
@@ -104,13 +226,17 @@ class MarketView:
         if not markets:
             return None
         markets.sort(key=lambda market: (-int(market.liquidity_wei), market.key))
-        volume_wei, swaps = self._volume(pools, token)
+        deepest, now_s = markets[0], self._header.ts_s
+        born_block = min(pool.born_block for pool in pools)
         return TokenMarket(
             address=token, symbol=facts.symbol, name=facts.name, decimals=facts.decimals,
             total_supply_raw=None if facts.total_supply_raw is None else TokenRaw(facts.total_supply_raw),
-            price_wei=markets[0].price_wei, liquidity_wei=sum((market.liquidity_wei for market in markets), Wei(0)),
-            volume_5m_wei=volume_wei, swaps_5m=swaps, born_block=min(pool.born_block for pool in pools),
-            pools=tuple(markets), history=self._history(self._graph.pools[markets[0].key], token, scale),
+            price_wei=deepest.price_wei, liquidity_wei=sum((market.liquidity_wei for market in markets), Wei(0)),
+            short=_total(self._trades(pool, token, scale).short for pool in pools), hour=_total(self._trades(pool, token, scale).hour for pool in pools),
+            change_5m_bps=deepest.trades.change_bps(deepest.price_wei, now_s - VOLUME_S),
+            change_1h_bps=deepest.trades.change_bps(deepest.price_wei, now_s - HOUR_S),
+            born_block=born_block, age_s=max(self._header.block - born_block, 0) * self._network.block_time_ms // 1_000,
+            pools=tuple(markets), history=self._history(self._graph.pools[deepest.key], token, scale),
         )  # fmt: skip
 
     def _pool(self, pool: Pool, token: str, scale: int) -> PoolMarket | None:
@@ -123,7 +249,18 @@ class MarketView:
         if not int(price_wei) or not liquidity_wei:
             return None
         quote = "USDG" if hub == self._network.usdg else self._network.native_symbol
-        return PoolMarket(key=pool.key, venue=pool.venue, fee_ppm=pool.fee_ppm, quote=quote, price_wei=price_wei, liquidity_wei=Wei(liquidity_wei))
+        return PoolMarket(
+            key=pool.key, venue=pool.venue, fee_ppm=pool.fee_ppm, tick_spacing=pool.tick_spacing, hooks=pool.hooks, born_block=pool.born_block,
+            quote=quote, price_wei=price_wei, liquidity_wei=Wei(liquidity_wei), token_raw=TokenRaw(state.depth_raw(pool, token)),
+            trades=self._trades(pool, token, scale),
+        )  # fmt: skip
+
+    def _trades(self, pool: Pool, token: str, scale: int) -> PoolTrades:
+        if pool.key not in self._views:
+            tape = self._tapes.get(pool.key)
+            view = tape.view(self._header.ts_s) if tape else TapeView()
+            self._views[pool.key] = PoolTrades(view, token == pool.token0, scale, self._rate(pool.other(token)))
+        return self._views[pool.key]
 
     def _rate(self, hub: str) -> Ratio:
         """Wei for one base unit of a hub token; 0 when there is no price for it."""
@@ -143,14 +280,6 @@ class MarketView:
         priced = sorted(((pool, ratio) for depth, pool, ratio in deep if depth >= enough), key=lambda found: (Fraction(*found[1]), found[0].key))
         return priced[(len(priced) - 1) // 2] if priced else None
 
-    def _volume(self, pools: Sequence[Pool], token: str) -> tuple[Wei, int]:
-        total, count = 0, 0
-        for pool in pools:
-            if pool.key in self._tapes:
-                amount, swaps = self._tapes[pool.key].volume(self._header.ts_s)
-                total, count = total + mul_div_floor(amount, *self._rate(pool.other(token))), count + swaps
-        return Wei(total), count
-
     def _history(self, pool: Pool, token: str, scale: int) -> tuple[PricePoint, ...]:
         prices = self._prices(pool, token)
         if pool.other(token) != self._network.usdg:
@@ -169,6 +298,13 @@ def reachable(pool: Pool, network: Network) -> bool:
     """Tell whether our routes can use a pool: v2 and v3 through WETH or USDG, hook-less v4 with native ETH."""
     v4_reached = NATIVE in (pool.token0, pool.token1) and network.universal_router is not None
     return not pool.hooked and (pool.venue != "v4" or v4_reached)
+
+
+def _total(parts: Iterable[Trading]) -> Trading:
+    total = NO_TRADING
+    for part in parts:
+        total = total.plus(part)
+    return total
 
 
 def _price_wei(scale: int, ratio: Ratio, rate: Ratio) -> Wei:

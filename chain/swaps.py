@@ -36,6 +36,8 @@ class Happening:
     traded0_raw: int
     """Moved on each side by a swap; 0 for anything else."""
     traded1_raw: int
+    bought0: bool
+    """A swap took token 0 out of the pool."""
     ratio0: Ratio | None
     """Price of token 0 in token 1 afterwards, in base units, when the log tells."""
 
@@ -58,10 +60,10 @@ def _v2(pool: Pool, log: Log) -> Happening:
     if log.topics[0] == V2_SYNC:
         reserve0, reserve1 = words(log, 2)
         _bound(log, (reserve0, 112), (reserve1, 112))
-        return Happening(pool, 0, 0, (reserve1, reserve0) if reserve0 and reserve1 else None)
+        return Happening(pool, 0, 0, False, (reserve1, reserve0) if reserve0 and reserve1 else None)
     in0, in1, out0, out1 = words(log, 4)
     _bound(log, (in0, 112), (in1, 112), (out0, 112), (out1, 112))
-    return Happening(pool, max(in0, out0), max(in1, out1), None)
+    return Happening(pool, max(in0, out0), max(in1, out1), out0 > in0, None)
 
 
 def _v3(pool: Pool, log: Log) -> Happening:
@@ -69,24 +71,25 @@ def _v3(pool: Pool, log: Log) -> Happening:
         price, _ = words(log, 2)
         return _concentrated(pool, log, 0, 0, price, 1)
     if log.topics[0] != V3_SWAP:
-        return Happening(pool, 0, 0, None)
+        return Happening(pool, 0, 0, False, None)
     amount0, amount1, price, liquidity, _ = words(log, 5)
-    return _concentrated(pool, log, amount0, amount1, price, liquidity)
+    return _concentrated(pool, log, amount0, amount1, price, liquidity, out=-1)
 
 
 def _v4(pool: Pool, log: Log) -> Happening:
     if log.topics[0] == V4_INITIALIZED:
         return _concentrated(pool, log, 0, 0, words(log, 5)[3], 1)
     if log.topics[0] != V4_SWAP:
-        return Happening(pool, 0, 0, None)
+        return Happening(pool, 0, 0, False, None)
     amount0, amount1, price, liquidity, _, _ = words(log, 6)
-    return _concentrated(pool, log, amount0, amount1, price, liquidity)
+    return _concentrated(pool, log, amount0, amount1, price, liquidity, out=1)
 
 
-def _concentrated(pool: Pool, log: Log, amount0: int, amount1: int, price: int, liquidity: int) -> Happening:
-    moved0, moved1 = abs(signed(amount0)), abs(signed(amount1))
+def _concentrated(pool: Pool, log: Log, amount0: int, amount1: int, price: int, liquidity: int, out: int = 1) -> Happening:
+    """`out` is the sign of what leaves the pool: v3 logs the pool's own balance, v4 the swapper's."""
+    moved0, moved1 = signed(amount0), signed(amount1)
     _bound(log, (price, 160), (liquidity, 128))
-    return Happening(pool, moved0, moved1, PoolState(0, 0, price, liquidity).ratio(pool, pool.token0))
+    return Happening(pool, abs(moved0), abs(moved1), moved0 * out > 0, PoolState(0, 0, price, liquidity).ratio(pool, pool.token0))
 
 
 def _bound(log: Log, *values: tuple[int, int]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from chain.calldata import hex_bytes, hex_int
@@ -13,15 +14,30 @@ from chain.network import Network
 from chain.price import EthUsd, eth_usd
 from chain.probe import Capabilities
 from chain.rpc import RpcDoor, RpcRefused
+from chain.snapshot import MarketSnapshot
 from ledgers.errors import ChainFault, FeedFault
 from ledgers.money import MicroUsd
-from referee.onchain.bundle import TOKENS_MAX, shared_bundle
+from referee.onchain.bundle import shared_bundle
 from referee.onchain.doors import NetworkSeen
 from referee.onchain.events import Pin, WindowOpened
 from referee.onchain.rules import Rules
 
 T = TypeVar("T")
 CODE, NONCE, BALANCE = "eth_getCode", "eth_getTransactionCount", "eth_getBalance"
+
+
+TOKENS_SEEN_MAX = 2_000
+"""Deepest tokens that a look keeps; the bundle shows fewer, tools find the rest."""
+LOOKS_KEPT = 8
+"""Ticks whose look is still at hand when a turn begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The market as the stacks of one tick are shown it; nothing that happens later changes it."""
+
+    pin: Pin
+    snapshot: MarketSnapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +50,8 @@ class LiveMarket:
     rules: Rules
     found: Capabilities
     """What the node was found to be when this process began."""
+    looks: dict[int, Look] = field(default_factory=dict)
+    """Latest looks by tick."""
 
     @property
     def lane(self) -> str:
@@ -71,9 +89,19 @@ class LiveMarket:
 
     async def bundle(self, opened: WindowOpened, tick: int, pin: Pin) -> bytes:
         """Write what every stack of a tick is shown. Raises: ChainFault."""
+        look = await self.look(pin)
+        self.looks[tick] = look
+        for old in sorted(self.looks)[:-LOOKS_KEPT]:
+            del self.looks[old]
+        return shared_bundle(look.snapshot, opened, tick, self.rules)
+
+    async def look(self, pin: Pin) -> Look:
+        """See the market at a block, with what older logs are still owed as far as one stretch reaches. Raises: ChainFault."""
         await self.index.advance(pin.block)
-        snapshot = self.index.snapshot(pin, eth_usd_micro_usd=await self._price(pin), tokens_max=TOKENS_MAX)
-        return shared_bundle(snapshot, opened, tick, self.rules)
+        with suppress(ChainFault):
+            await self.index.reach_back()
+        price = await self._price(pin)
+        return Look(pin, self.index.snapshot(pin, eth_usd_micro_usd=price, tokens_max=TOKENS_SEEN_MAX))
 
     async def _price(self, pin: Pin) -> MicroUsd | None:
         try:

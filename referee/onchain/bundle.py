@@ -2,8 +2,9 @@
 
 Two parts, each canonical JSON. The shared part is the same bytes for every stack of a tick and shows nothing later than
 its block; the own book is the run's. Amounts are decimal strings: `_wei` in wei of ETH, `_raw` in a token's base units,
-prices in wei for one whole token. Whatever a token says of itself stands in fields called `untrusted_…`: bounded,
-stripped of control and hidden characters, and to be believed by nobody.
+`_micro_usd` in millionths of a dollar rounded down, prices for one whole token. Whatever a token says of itself stands in
+fields called `untrusted_…`: bounded, stripped of control and hidden characters, and to be believed by nobody. What was not
+seen is none, never 0.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chain.gas import fee_wei
-from chain.snapshot import MarketSnapshot, PoolMarket, TokenMarket
+from chain.pools import NATIVE
+from chain.snapshot import Candle, MarketSnapshot, PoolMarket, TokenMarket, Trading
 from ledgers.events import Event
 from ledgers.identity import canonical_bytes
-from ledgers.money import Money
+from ledgers.money import MicroUsd, Money, Wei, mul_div_floor
 from ledgers.plain_text import plain_text
 from referee.onchain.book import Book, Holding
 from referee.onchain.events import (
@@ -22,12 +24,20 @@ from referee.onchain.events import (
 )  # fmt: skip
 from referee.onchain.rules import Rules
 
-BUNDLE_SCHEMA = "bundle/1-min"
-BOOK_SCHEMA = "book/1-min"
+BUNDLE_SCHEMA = "bundle/1"
+BOOK_SCHEMA = "book/1"
+DEX = "uniswap"
+ONE_ETH = 10**18
 
 TOKENS_MAX = 200
 POOLS_MAX = 8
 HISTORY_MAX = 60
+LISTED_POOLS_MAX = 8
+"""Newest and most traded pools that are named."""
+CANDLE_TOKENS_MAX = 6
+"""Tokens whose candles are shown, the most traded ones; a tool shows those of any other."""
+CANDLES_1M_MAX, CANDLES_5M_MAX = 10, 6
+ONE_MINUTE_S, FIVE_MINUTES_S = 60, 300
 RECENT_MAX = 16
 """Latest happenings of the run that its book tells."""
 SYMBOL_CHARS_MAX = 24
@@ -37,20 +47,26 @@ NAME_CHARS_MAX = 48
 def shared_bundle(snapshot: MarketSnapshot, opened: WindowOpened, tick: int, rules: Rules) -> bytes:
     """Write the part that every stack of a tick is shown.
 
-    Shapes: tokens by descending liquidity, pools deepest first, history [Unix seconds, wei], oldest first."""
+    Shapes: tokens by descending liquidity, pools deepest first, history [Unix seconds, wei] where the price changed and
+    candles [start in Unix seconds, open, high, low, close, volume in wei, buys, sells], both oldest first."""
+    shown = snapshot.tokens[:TOKENS_MAX]
+    candles = set(most_traded(shown, CANDLE_TOKENS_MAX))
     return canonical_bytes(
         {
             "schema": BUNDLE_SCHEMA,
             "network": opened.label,
             "chain_id": opened.chain_id,
-            "block": {"number": snapshot.block, "hash": snapshot.block_hash, "ts_s": snapshot.block_ts_s},
+            "block": block_shown(snapshot),
             "window": _window(opened, tick),
             "eth_usd_micro_usd": _text_or_none(snapshot.eth_usd_micro_usd),
             "gas_price_wei": str(snapshot.gas_price_wei),
             "exit_reserve_wei_per_holding": str(fee_wei(rules.exit_reserve_gas_per_holding, snapshot.gas_price_wei)),
             "orders_max": rules.orders_max,
             "history_step_s": snapshot.history_step_s,
-            "tokens": [_token(token) for token in snapshot.tokens[:TOKENS_MAX]],
+            "tokens_known": len(snapshot.tokens),
+            "tokens": [_token(token, snapshot, token.address in candles) for token in shown],
+            "new_pools": [listed_pool(*found) for found in new_pools(snapshot)[:LISTED_POOLS_MAX]],
+            "most_traded_pools": [listed_pool(*found) for found in traded_pools(snapshot)[:LISTED_POOLS_MAX]],
         }
     )
 
@@ -85,32 +101,102 @@ def _window(opened: WindowOpened, tick: int) -> dict[str, object]:
     }
 
 
-def _token(token: TokenMarket) -> dict[str, object]:
+def _token(token: TokenMarket, snapshot: MarketSnapshot, with_candles: bool) -> dict[str, object]:
+    history = [[point.ts_s, str(point.price_wei)] for point in token.history[-HISTORY_MAX:]]
+    candles: dict[str, object] = {}
+    if with_candles:
+        trades = token.pools[0].trades
+        candles = {
+            "candles_1m": [candle_row(candle) for candle in trades.candles(ONE_MINUTE_S, CANDLES_1M_MAX)],
+            "candles_5m": [candle_row(candle) for candle in trades.candles(FIVE_MINUTES_S, CANDLES_5M_MAX)],
+        }
+    return token_shown(token, snapshot.eth_usd_micro_usd) | candles | {
+        "pools": [pool_shown(pool) for pool in token.pools[:POOLS_MAX]],
+        "history": [point for at, point in enumerate(history) if not at or point[1] != history[at - 1][1]],
+    }  # fmt: skip
+
+
+def block_shown(snapshot: MarketSnapshot) -> dict[str, object]:
+    """The block that everything belongs to."""
+    return {"number": snapshot.block, "hash": snapshot.block_hash, "ts_s": snapshot.block_ts_s}
+
+
+def token_shown(token: TokenMarket, eth_usd: MicroUsd | None) -> dict[str, object]:
+    """One token without its pools."""
     return {
         "address": token.address,
         "untrusted_symbol": plain_text(token.symbol, SYMBOL_CHARS_MAX),
         "untrusted_name": plain_text(token.name, NAME_CHARS_MAX),
         "decimals": token.decimals,
-        "untrusted_total_supply_raw": _text_or_none(token.total_supply_raw),
         "price_wei": str(token.price_wei),
+        "price_micro_usd": _text_or_none(micro_usd(token.price_wei, eth_usd)),
         "liquidity_wei": str(token.liquidity_wei),
-        "volume_5m_wei": str(token.volume_5m_wei),
-        "swaps_5m": token.swaps_5m,
+        **trading_shown(token.short, "5m"),
+        **trading_shown(token.hour, "1h"),
+        "change_5m_bps": token.change_5m_bps,
+        "change_1h_bps": token.change_1h_bps,
         "born_block": token.born_block,
-        "pools": [_pool(pool) for pool in token.pools[:POOLS_MAX]],
-        "history": [[point.ts_s, str(point.price_wei)] for point in token.history[-HISTORY_MAX:]],
+        "age_s": token.age_s,
     }
 
 
-def _pool(pool: PoolMarket) -> dict[str, object]:
+def pool_shown(pool: PoolMarket) -> dict[str, object]:
+    """One pool of a token."""
     return {
         "pool": pool.key,
-        "venue": pool.venue,
+        "dex": f"{DEX}-{pool.venue}",
         "fee_ppm": pool.fee_ppm,
+        "hooks": None if pool.hooks == NATIVE else pool.hooks,
         "quote": pool.quote,
         "price_wei": str(pool.price_wei),
         "liquidity_wei": str(pool.liquidity_wei),
     }
+
+
+def listed_pool(token: TokenMarket, pool: PoolMarket) -> dict[str, object]:
+    """One pool in a list of pools of many tokens."""
+    return pool_shown(pool) | trading_shown(pool.trades.short, "5m") | {
+        "token": token.address,
+        "untrusted_symbol": plain_text(token.symbol, SYMBOL_CHARS_MAX),
+        "born_block": pool.born_block,
+    }  # fmt: skip
+
+
+def trading_shown(traded: Trading, span: str) -> dict[str, object]:
+    """What was traded over a span."""
+    return {f"volume_{span}_wei": str(traded.volume_wei), f"buys_{span}": traded.buys, f"sells_{span}": traded.sells}
+
+
+def candle_row(candle: Candle) -> list[object]:
+    """One candle: start, open, high, low, close, volume, buys, sells."""
+    prices = (candle.open_wei, candle.high_wei, candle.low_wei, candle.close_wei, candle.traded.volume_wei)
+    return [candle.start_s, *map(str, prices), candle.traded.buys, candle.traded.sells]
+
+
+def most_traded(tokens: Sequence[TokenMarket], count: int) -> tuple[str, ...]:
+    """Addresses of the tokens with the most volume in the last hour, most first; those without any left out."""
+    traded = sorted((token for token in tokens if token.hour.volume_wei), key=lambda token: (-int(token.hour.volume_wei), token.address))
+    return tuple(token.address for token in traded[:count])
+
+
+def new_pools(snapshot: MarketSnapshot) -> list[tuple[TokenMarket, PoolMarket]]:
+    """Every pool, the newest first."""
+    return sorted(_pools(snapshot), key=lambda found: (-found[1].born_block, found[1].key))
+
+
+def traded_pools(snapshot: MarketSnapshot) -> list[tuple[TokenMarket, PoolMarket]]:
+    """Pools with a swap in the last five minutes, the most volume first."""
+    traded = [found for found in _pools(snapshot) if found[1].trades.short.volume_wei]
+    return sorted(traded, key=lambda found: (-int(found[1].trades.short.volume_wei), found[1].key))
+
+
+def _pools(snapshot: MarketSnapshot) -> list[tuple[TokenMarket, PoolMarket]]:
+    return [(token, pool) for token in snapshot.tokens for pool in token.pools]
+
+
+def micro_usd(amount: Wei, eth_usd: MicroUsd | None) -> MicroUsd | None:
+    """Wei in millionths of a dollar, rounded down; none without a price of ETH."""
+    return None if eth_usd is None else MicroUsd(mul_div_floor(int(amount), int(eth_usd), ONE_ETH))
 
 
 def _holding(holding: Holding, mark: HoldingMark | None) -> dict[str, object]:

@@ -22,7 +22,7 @@ class SeenToken:
     """Wei for one whole token."""
     liquidity_wei: int
     prices_wei: tuple[int, ...]
-    """Price history, oldest first."""
+    """Price at the end of each step of history, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +79,28 @@ def look(question: Question) -> Sight:
 def _market(bundle: bytes) -> SeenMarket:
     """Read a bundle once for all stacks of a tick."""
     shown = orjson.loads(bundle)
-    tokens = tuple(_token(token) for token in shown["tokens"])
+    steps = shown["history_step_s"], shown["block"]["ts_s"]
+    tokens = tuple(_token(token, *steps) for token in shown["tokens"])
     return SeenMarket(tokens, int(shown["exit_reserve_wei_per_holding"]), shown["orders_max"])
 
 
-def _token(shown: dict[str, Any]) -> SeenToken:
+def _token(shown: dict[str, Any], step_s: int, now_s: int) -> SeenToken:
     return SeenToken(
         shown["address"],
         shown["decimals"],
         int(shown["price_wei"]),
         int(shown["liquidity_wei"]),
-        tuple(int(price_wei) for _, price_wei in shown["history"]),
+        _stepped(shown["history"], step_s, now_s),
     )
+
+
+def _stepped(history: list[tuple[int, str]], step_s: int, now_s: int) -> tuple[int, ...]:
+    """Write out what stands between the changes: a price holds until the next one."""
+    prices: list[int] = []
+    ends = [ts_s // step_s for ts_s, _ in history[1:]] + [now_s // step_s + 1]
+    for (ts_s, price_wei), end in zip(history, ends, strict=True) if history else ():
+        prices += [int(price_wei)] * (end - ts_s // step_s)
+    return tuple(prices)
 
 
 def _book(shown: dict[str, Any]) -> SeenBook:

@@ -296,6 +296,104 @@ async def test_a_swap_that_the_node_hides_is_read_again_in_turn(chain):
         await index.advance(chain.height)
     shown = v2_of(market_of(index.snapshot(pin_of(chain)), chain, "LEAF"))
     honest = door_to(chain.url)
-    assert shown == v2_of(market_of(await fresh(chain, honest), chain, "LEAF"))
+    told = v2_of(market_of(await fresh(chain, honest), chain, "LEAF"))
+    assert replace(shown, trades=told.trades) == told and shown.trades != told.trades
     await honest.close()
     await between.close()
+
+
+# --- trading over time ----------------------------------------------------------------------------------------------
+
+
+def sold(chain, symbol: str, amount: int) -> list[Tx]:
+    """A real v2 sale by the stranger, with the approval it needs."""
+    token, seller = chain.deployment.token(symbol).address, chain.deployment.cast.visitor
+    data = encode("swapExactTokensForETH(uint256,uint256,address[],address,uint256)", amount, 0, [token, chain.addresses["weth"]], seller, FOREVER)
+    approve = encode("approve(address,uint256)", chain.addresses["v2_router"], 2**255)
+    return [Tx(sender=seller, to=token, data=approve), Tx(sender=seller, to=chain.addresses["v2_router"], data=data)]
+
+
+async def test_a_buy_and_a_sale_are_told_apart_in_swaps_candles_and_counts(chain, door):
+    index = index_of(door)
+    await index.advance(chain.height)
+    before = market_of(index.snapshot(pin_of(chain)), chain, "LEAF").short
+    chain.send(bought(chain, "LEAF", ETH))
+    for tx in sold(chain, "LEAF", 10**15):
+        chain.send(tx)
+    await index.advance(chain.height)
+    market = market_of(index.snapshot(pin_of(chain)), chain, "LEAF")
+    assert (market.short.buys - before.buys, market.short.sells - before.sells) == (1, 1)
+    trades = v2_of(market).trades
+    buy, sale = trades.swaps(2)
+    assert (buy.side, buy.value_wei, sale.side, int(sale.token_raw)) == ("buy", Wei(ETH), "sell", 10**15)
+    last = trades.candles(60, 1)[0]
+    assert last.low_wei <= last.close_wei <= last.high_wei and last.close_wei == v2_of(market).price_wei
+
+
+def pools_of(snapshot) -> dict:
+    return {pool.key: pool for token in snapshot.tokens for pool in token.pools}
+
+
+async def test_on_every_venue_a_buy_raises_the_price_and_a_sale_lowers_it(chain, door):
+    index, seen = index_of(door), set()
+    await index.advance(chain.height)
+    before = pools_of(index.snapshot(pin_of(chain)))
+    for _ in range(20):
+        chain.step(1)
+        await index.advance(chain.height)
+        after = pools_of(index.snapshot(pin_of(chain)))
+        for key in before.keys() & after.keys():
+            swaps = [swap for swap in after[key].trades.swaps(50) if swap.block == chain.height]
+            if len(swaps) == 1 and after[key].quote == "ETH" and after[key].price_wei != before[key].price_wei:
+                assert (swaps[0].side == "buy") == (after[key].price_wei > before[key].price_wei), after[key]
+                seen.add((after[key].venue, swaps[0].side))
+        before = after
+    assert seen == {(venue, side) for venue in ("v2", "v3", "v4") for side in ("buy", "sell")}
+
+
+async def test_five_minutes_are_the_minutes_in_them(chain, door):
+    trades = v2_of(market_of(await fresh(chain, door), chain, "LEAF")).trades
+    minutes, fives = trades.candles(60, 99), trades.candles(300, 99)
+    assert sum(int(candle.traded.volume_wei) for candle in minutes) // 10 == sum(int(candle.traded.volume_wei) for candle in fives) // 10
+    assert max(candle.high_wei for candle in minutes) == max(candle.high_wei for candle in fives)
+    assert (minutes[0].open_wei, minutes[-1].close_wei) == (fives[0].open_wei, fives[-1].close_wei)
+
+
+async def test_older_swaps_are_read_in_bounded_stretches_until_an_hour_is_known(chain, door):
+    slow = replace(NETWORK, block_time_ms=30_000)  # eleven blocks are read at first, an hour is 120
+    index = index_of(door, slow)
+    await index.advance(chain.height)
+    first = v2_of(market_of(index.snapshot(pin_of(chain)), chain, "LEAF")).trades.tape
+    stretches = []
+    while stretch := await index.reach_back(20):
+        stretches.append(stretch)
+    whole = v2_of(market_of(await fresh(chain, door), chain, "LEAF")).trades.tape
+    known = v2_of(market_of(index.snapshot(pin_of(chain)), chain, "LEAF")).trades.tape
+    assert known == whole and len(first.trades) < len(whole.trades)
+    assert all(stretch <= 20 for stretch in stretches) and sum(stretches) == chain.height - 10
+
+
+async def test_a_stretch_of_older_blocks_that_fails_changes_nothing(chain):
+    between = door_through(chain.url, lambda method, params, row: refusal(row, -32000, "no") if method == "eth_getLogs" and asked["back"] else row)
+    asked, slow = {"back": False}, replace(NETWORK, block_time_ms=30_000)
+    index = index_of(between, slow)
+    await index.advance(chain.height)
+    before = index.snapshot(pin_of(chain))
+    asked["back"] = True
+    with pytest.raises(ChainFault):
+        await index.reach_back()
+    assert index.snapshot(pin_of(chain)) == before
+    asked["back"] = False
+    assert await index.reach_back() > 0
+    await between.close()
+
+
+async def test_what_a_snapshot_shows_stays_when_the_market_goes_on(chain, door):
+    index = index_of(door)
+    await index.advance(chain.height)
+    pool = v2_of(market_of(index.snapshot(pin_of(chain)), chain, "LEAF"))
+    before = (pool.trades.swaps(50), pool.trades.candles(60, 120), pool.trades.short)
+    chain.step(3)
+    chain.send(bought(chain, "LEAF", ETH))
+    await index.advance(chain.height)
+    assert (pool.trades.swaps(50), pool.trades.candles(60, 120), pool.trades.short) == before

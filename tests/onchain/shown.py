@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chain.snapshot import MarketSnapshot, PoolMarket, PricePoint, TokenMarket
+from chain.pools import NATIVE
+from chain.snapshot import MarketSnapshot, PoolMarket, PoolTrades, PricePoint, TokenMarket
+from chain.tape import Activity, Minute, TapeView, Trade
 from harnesses.question import Question
 from ledgers.money import MicroUsd, TokenRaw, Wei
 from referee.onchain.book import Book, Holding
@@ -32,23 +34,36 @@ def address(letter: str) -> str:
     return "0x" + letter * 40
 
 
+NOW_S = 1_790_000_040
+
+
+def trades(price_wei: int, decimals: int) -> PoolTrades:
+    """What was traded in a pool: two buys and a sale of 7 wei in one minute, at one price."""
+    ratio, minute_s = (price_wei, 10**decimals), NOW_S - NOW_S % 60
+    minute = Minute(minute_s, ratio, ratio, ratio, ratio, 50, 7, 2, 1)
+    swap = Trade(39, NOW_S - 1, True, 40, 5)
+    return PoolTrades(TapeView((minute,), (swap,), Activity(50, 7, 2, 1), Activity(50, 7, 2, 1)), True, 10**decimals, (1, 1))
+
+
 def token(letter: str, *prices_wei: int, liquidity_wei: int = ETHER, decimals: int = 18, symbol: str = "TOK", name: str = "Token") -> TokenMarket:
     """A token on offer with its price history, the last price being the one now."""
     prices_wei = prices_wei or (10**15,)
     pool = PoolMarket(
-        key="0x" + letter * 39 + "0", venue="v3", fee_ppm=3_000, quote="ETH", price_wei=Wei(prices_wei[-1]), liquidity_wei=Wei(liquidity_wei)
-    )
+        key="0x" + letter * 39 + "0", venue="v3", fee_ppm=3_000, tick_spacing=60, hooks=NATIVE, born_block=2, quote="ETH",
+        price_wei=Wei(prices_wei[-1]), liquidity_wei=Wei(liquidity_wei), token_raw=TokenRaw(10**24), trades=trades(prices_wei[-1], decimals),
+    )  # fmt: skip
     return TokenMarket(
         address=address(letter), symbol=symbol, name=name, decimals=decimals, total_supply_raw=TokenRaw(10**27),
-        price_wei=Wei(prices_wei[-1]), liquidity_wei=Wei(liquidity_wei), volume_5m_wei=Wei(7), swaps_5m=3, born_block=2, pools=(pool,),
-        history=tuple(PricePoint(ts_s=1_790_000_000 + step, price_wei=Wei(price_wei)) for step, price_wei in enumerate(prices_wei)),
+        price_wei=Wei(prices_wei[-1]), liquidity_wei=Wei(liquidity_wei), short=pool.trades.short, hour=pool.trades.hour,
+        change_5m_bps=None, change_1h_bps=None, born_block=2, age_s=38, pools=(pool,),
+        history=tuple(PricePoint(ts_s=NOW_S + 1 - len(prices_wei) + at, price_wei=Wei(price_wei)) for at, price_wei in enumerate(prices_wei)),
     )  # fmt: skip
 
 
 def market(*tokens: TokenMarket) -> MarketSnapshot:
     """A market of tokens, deepest first."""
     return MarketSnapshot(
-        block=40, block_hash="0x" + "b" * 64, block_ts_s=1_790_000_040, gas_price_wei=Wei(GAS_PRICE_WEI),
+        block=40, block_hash="0x" + "b" * 64, block_ts_s=NOW_S, gas_price_wei=Wei(GAS_PRICE_WEI),
         eth_usd_micro_usd=MicroUsd(3_500_123_456), history_step_s=1, tokens=tokens,
     )  # fmt: skip
 

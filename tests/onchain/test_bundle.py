@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chain.tape import TapeView
 from ledgers.identity import canonical_bytes
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import Entry
@@ -16,8 +17,10 @@ from referee.onchain.events import (
     DecisionMalformed, FillCredited, HoldingMark, MarkTaken, OrderNotFilled, OrderRefused, TickMissed, TurnUnavailable, Woken,
 )  # fmt: skip
 from referee.onchain.rules import DEFAULT
-from tests.onchain.shown import OPENED, PIN, RESERVE_WEI, STAKE_WEI, address, book, market, token
+from referee.onchain.sight import look
+from tests.onchain.shown import OPENED, PIN, RESERVE_WEI, STAKE_WEI, address, book, market, question, token
 
+POOL = {"pool": "0x" + "a" * 39 + "0", "dex": "uniswap-v3", "fee_ppm": 3_000, "hooks": None, "quote": "ETH"}
 NAMED = {"run_id": "w1-s-1", "ts_ms": 1_790_000_001_000}
 
 
@@ -52,7 +55,7 @@ def test_the_shared_part_is_canonical_and_depends_on_nothing_of_a_run() -> None:
 
 def test_the_shared_part_says_when_it_is_and_what_a_buy_must_leave() -> None:
     said = shown()
-    assert (said["schema"], said["network"], said["chain_id"]) == ("bundle/1-min", "devnet", 4663)
+    assert (said["schema"], said["network"], said["chain_id"]) == ("bundle/1", "devnet", 4663)
     assert said["block"] == {"number": 40, "hash": "0x" + "b" * 64, "ts_s": 1_790_000_040}
     assert said["window"] == {"tick": 3, "ticks": 10, "interval_ms": 6_000, "open_ts_ms": 1_790_000_000_000, "close_ts_ms": 1_790_000_060_000}
     assert (said["eth_usd_micro_usd"], said["gas_price_wei"]) == ("3500123456", "100000000")
@@ -63,24 +66,53 @@ def test_a_price_of_eth_that_was_not_read_is_none_and_not_zero() -> None:
     assert shown(replace(market(), eth_usd_micro_usd=None))["eth_usd_micro_usd"] is None
 
 
-def test_a_token_is_shown_with_its_pools_and_history_in_exact_numbers() -> None:
+def test_a_token_is_shown_with_its_pools_candles_and_history_in_exact_numbers() -> None:
     (said,) = shown(market(token("a", 10**18, 2**70, liquidity_wei=2**80)))["tokens"]
     assert said == {
         "address": address("a"),
         "untrusted_symbol": "TOK",
         "untrusted_name": "Token",
         "decimals": 18,
-        "untrusted_total_supply_raw": str(10**27),
         "price_wei": str(2**70),
+        "price_micro_usd": str(2**70 * 3_500_123_456 // 10**18),
         "liquidity_wei": str(2**80),
-        "volume_5m_wei": "7",
-        "swaps_5m": 3,
-        "born_block": 2,
-        "pools": [
-            {"pool": "0x" + "a" * 39 + "0", "venue": "v3", "fee_ppm": 3_000, "quote": "ETH", "price_wei": str(2**70), "liquidity_wei": str(2**80)}
-        ],
-        "history": [[1_790_000_000, str(10**18)], [1_790_000_001, str(2**70)]],
+        **{"volume_5m_wei": "7", "buys_5m": 2, "sells_5m": 1, "volume_1h_wei": "7", "buys_1h": 2, "sells_1h": 1},
+        **{"change_5m_bps": None, "change_1h_bps": None, "born_block": 2, "age_s": 38},
+        "candles_1m": [[1_789_999_980 + 60, *[str(2**70)] * 4, "7", 2, 1]],
+        "candles_5m": [[1_789_999_800, *[str(2**70)] * 4, "7", 2, 1]],
+        "pools": [POOL | {"price_wei": str(2**70), "liquidity_wei": str(2**80)}],
+        "history": [[1_790_000_039, str(10**18)], [1_790_000_040, str(2**70)]],
     }
+
+
+def test_a_price_that_stands_is_told_once_and_every_step_can_be_read_from_it() -> None:
+    prices = (5, 5, 5, 7, 7, 5, 5)
+    snapshot = market(token("a", *prices))
+    (said,) = shown(snapshot)["tokens"]
+    assert said["history"] == [[1_790_000_034, "5"], [1_790_000_037, "7"], [1_790_000_039, "5"]]
+    assert look(question(snapshot, book())).market.tokens[0].prices_wei == prices
+
+
+def test_a_price_in_dollars_needs_a_price_of_eth() -> None:
+    (said,) = shown(replace(market(token("a")), eth_usd_micro_usd=None))["tokens"]
+    assert said["price_micro_usd"] is None
+
+
+def test_the_newest_and_the_most_traded_pools_are_named_and_the_idle_left_out() -> None:
+    old, new = token("a"), token("b")
+    new = replace(new, pools=(replace(new.pools[0], born_block=30),))
+    idle = token("c")
+    idle = replace(idle, pools=(replace(idle.pools[0], trades=replace(idle.pools[0].trades, tape=TapeView())),))
+    said = shown(market(old, new, idle))
+    assert [pool["token"][2] for pool in said["new_pools"]] == ["b", "a", "c"]
+    assert [pool["token"][2] for pool in said["most_traded_pools"]] == ["a", "b"]
+    assert said["tokens_known"] == 3
+
+
+def test_candles_are_shown_of_the_most_traded_tokens_only() -> None:
+    tokens = [token(letter) for letter in "abcdef0"]
+    said = shown(market(*tokens))["tokens"]
+    assert [shown["address"][2] for shown in said if "candles_1m" in shown] == ["a", "b", "c", "d", "e", "0"]
 
 
 @given(st.text(st.characters(), max_size=300), st.text(st.characters(), max_size=300))
@@ -107,7 +139,7 @@ def test_the_newest_prices_are_shown_and_the_oldest_cut() -> None:
 
 def test_the_own_book_shows_what_is_held_and_what_it_was_marked_at() -> None:
     said = json.loads(own_book(OPENED, 3, book(5, {"a": 1_000, "c": 2}), mark()))
-    assert (said["schema"], said["tick"], said["ledger"]) == ("book/1-min", 3, "headline")
+    assert (said["schema"], said["tick"], said["ledger"]) == ("book/1", 3, "headline")
     assert (said["stake_wei"], said["eth_wei"], said["marked_wei"]) == (str(STAKE_WEI), "5", "55")
     assert said["holdings"] == [
         {"token": address("a"), "amount_raw": "1000", "keeps_shares": False, "marked_wei": "50", "mark_status": "proven"},
