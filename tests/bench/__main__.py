@@ -101,8 +101,12 @@ def table_of(results: Sequence[Result], size: Size) -> Table:
         columns=COLUMNS,
         rows=tuple((each.what, each.ours, each.against, each.figure, each.spread, each.target, VERDICTS[each.met]) for each in results),
         note=f"{targets - missed} of {targets} targets met. A figure is the median of the rounds' own ratios, its quarters are theirs.\n"
-        "Both sides take turns on one node; it, they and whatever else runs share the processors.",
+        f"Both sides take turns on one node; it, they and whatever else runs share {os.cpu_count()} processors: load {_load():.1f} at the end.",
     )
+
+
+def _load() -> float:
+    return os.getloadavg()[0]
 
 
 def _written(table: Table, results: Sequence[Result], home: Path) -> Path:
@@ -110,7 +114,7 @@ def _written(table: Table, results: Sequence[Result], home: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{SystemClock().now_ms()}.json"
     figures = [{"what": each.what, "against": each.against, "value": each.value, "unit": each.unit, "low": each.low, "high": each.high, "met": each.met} for each in results]
-    machine = {"processors": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
+    machine = {"processors": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine(), "load": _load()}
     path.write_text(json.dumps({**table.data(), "figures": figures, "machine": machine}, ensure_ascii=False, indent=1))
     return path
 
