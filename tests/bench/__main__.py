@@ -48,11 +48,12 @@ class Size:
     stacks: int
     traders: int
     length_s: int
-    journal: bool
+    journal_rounds: int
+    journal_events: int
 
 
-FULL = Size(rounds=24, orders=20, delayed=20, holdings=(1, 10, 100, 500), mark_rounds=11, stacks=200, traders=20, length_s=30, journal=True)
-QUICK = Size(rounds=2, orders=5, delayed=2, holdings=(1, 10), mark_rounds=2, stacks=4, traders=3, length_s=10, journal=True)
+FULL = Size(rounds=24, orders=20, delayed=20, holdings=(1, 10, 100, 500), mark_rounds=11, stacks=200, traders=20, length_s=30, journal_rounds=40, journal_events=20_000)
+QUICK = Size(rounds=2, orders=5, delayed=2, holdings=(1, 10), mark_rounds=2, stacks=4, traders=3, length_s=10, journal_rounds=2, journal_events=500)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("REFEREE_HOME", ".referee")), help="where the JSON is written")
     asked = parser.parse_args(arguments)
     size = QUICK if asked.quick else FULL
-    results = [*asyncio.run(_on_a_chain(size)), *journal_results(), *asyncio.run(_windows(size, at_once=asked.quick))]
+    results = [*asyncio.run(_on_a_chain(size)), *journal_results(size.journal_rounds, size.journal_events), *asyncio.run(_windows(size, at_once=asked.quick))]
     table = table_of(results, size)
     print(table.text())
     print(f"written to {_written(table, results, asked.home)}")

@@ -33,10 +33,10 @@ Result = tuple[str, float, str]
 """What was measured, the number, and what it is a number of."""
 
 
-def run() -> list[Result]:
-    """Measure everything."""
+def run(rounds: int = ROUNDS, events: int = READ_EVENTS) -> list[Result]:
+    """Measure everything: so many rounds of appends, and reads of so many events."""
     with tempfile.TemporaryDirectory(prefix="bench-journal-") as directory:
-        return [*asyncio.run(_appends(Path(directory))), *_reads(Path(directory))]
+        return [*asyncio.run(_appends(Path(directory), rounds)), *_reads(Path(directory), events)]
 
 
 def fill(number: int) -> FillCredited:
@@ -52,13 +52,13 @@ def fill(number: int) -> FillCredited:
     )  # fmt: skip
 
 
-async def _appends(directory: Path) -> list[Result]:
+async def _appends(directory: Path, rounds: int) -> list[Result]:
     bare = _bare(directory / "bare.db")
     handing, seqs, body = ThreadPoolExecutor(1), itertools.count(1), encode(fill(0))
     seconds: dict[str, list[float]] = {"bare": [], "handed": [], "1": [], "8": [], "32": []}
     with Store(directory / "journal.db", exclusive=True) as store:
         journal = store.journal("w1")
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             started = time.perf_counter()
             for _ in range(ROUND_EVENTS):
                 _append_bare(bare, ("w1", next(seqs), "FillCredited", body, "00" * 32))
@@ -105,31 +105,31 @@ async def _append_ours(journal: Journal, fills: list[FillCredited]) -> None:
         await journal.append(each)
 
 
-def _reads(directory: Path) -> list[Result]:
-    records = asyncio.run(_chain(directory))
+def _reads(directory: Path, events: int) -> list[Result]:
+    records = asyncio.run(_chain(directory, events))
     with Store(directory / "read.db", exclusive=False) as store:
         journal = store.journal("w1")
         export(journal, directory / "w1.jsonl")
-        bare = _rate(lambda: _bare_hashes(records))
-        chain, stored = _rate(lambda: verify(records)), _rate(lambda: verify(journal.read()))
+        bare = _rate(events, lambda: _bare_hashes(records))
+        chain, stored = _rate(events, lambda: verify(records)), _rate(events, lambda: verify(journal.read()))
     return [
         ("verify a chain in memory", chain, "events/s (target ≥ 200,000)"),
         ("verify a chain in memory", bare / chain, "× the time of bare SHA-256 over the same bytes"),
         ("verify a chain in the store", stored, "events/s"),
-        ("verify an export", _rate(lambda: verify_export(directory / "w1.jsonl")), "events/s"),
-        ("decode fills", _rate(lambda: _decode(records)), "events/s (target ≥ 20,000)"),
-        ("decode small events", _rate(_decode_small), "events/s"),
-        ("decode and fold fills into both ledgers", _rate(lambda: _fold(records)), "events/s"),
+        ("verify an export", _rate(events, lambda: verify_export(directory / "w1.jsonl")), "events/s"),
+        ("decode fills", _rate(events, lambda: _decode(records)), "events/s (target ≥ 20,000)"),
+        ("decode small events", _rate(events, lambda: _decode_small(events)), "events/s"),
+        ("decode and fold fills into both ledgers", _rate(events, lambda: _fold(records)), "events/s"),
     ]
 
 
-async def _chain(directory: Path) -> list[Record]:
+async def _chain(directory: Path, events: int) -> list[Record]:
     with Store(directory / "read.db", exclusive=True) as store:
-        return list(await store.journal("w1").append(*map(fill, range(READ_EVENTS))))
+        return list(await store.journal("w1").append(*map(fill, range(events))))
 
 
-def _rate(work: Callable[[], object]) -> float:
-    return READ_EVENTS / min(_seconds(work) for _ in range(3))
+def _rate(events: int, work: Callable[[], object]) -> float:
+    return events / min(_seconds(work) for _ in range(3))
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -149,10 +149,10 @@ def _decode(records: list[Record]) -> None:
         decode(record.kind, record.body, KINDS)
 
 
-def _decode_small() -> None:
+def _decode_small(events: int) -> None:
     event = TickMissed(run_id="w1-random-1", ts_ms=1, tick=1, scheduled_ts_ms=1, reason="late")
     kind, body = kind_of(event), encode(event)
-    for _ in range(READ_EVENTS):
+    for _ in range(events):
         decode(kind, body, KINDS)
 
 

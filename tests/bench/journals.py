@@ -10,9 +10,9 @@ from tests.bench.turns import Result
 TARGET = re.compile(r"\(target (≤|≥) ([\d.,]+)\)")
 
 
-def journal_results() -> list[Result]:
+def journal_results(rounds: int, events: int) -> list[Result]:
     """Measure appends, verify and decoding. Runs a loop of its own: call it outside of one."""
-    return [_result(*each) for each in bench_journal.run()]
+    return [_result(*each) for each in bench_journal.run(rounds, events)]
 
 
 def _result(what: str, number: float, meaning: str) -> Result:
