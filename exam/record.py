@@ -1,0 +1,266 @@
+"""The record of sittings: every one is kept, passed or not, as a hash chain of JSON lines, and can be heard again.
+
+`sittings.jsonl` holds one line a sitting in the form of a journal's export; the bytes behind it (questions, answers, tool
+answers) stand beside it in `blobs/`, compressed, by their SHA-256. Nothing is ever changed or taken out.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from exam.checks import hear
+from exam.entrance import PASS, Candidate, SatTurn, Verdict, verdict
+from exam.sheets import Sheet, exam_sha256
+from harnesses.exam_pass import ExamPass
+from harnesses.message import Usage
+from harnesses.outcome import Outcome, Step, ToolUse, Turn
+from harnesses.question import Question
+from harnesses.stack import Stack
+from ledgers.errors import CorruptJournal, StoreFault
+from ledgers.identity import canonical_bytes, sha256_hex
+from ledgers.journal import GENESIS, Record, link_of, verify
+from ledgers.plain_text import plain_text
+from ledgers.seal import line_of, read_export
+from ledgers.whole_file import write_whole
+
+KIND = "ExamSat"
+SCHEMA = "sitting/1"
+WHY_CHARS_MAX = 300
+
+Sitting = Mapping[str, Any]
+"""A recorded sitting, as its line holds it."""
+
+
+class Sittings:
+    """The record of a home's sittings."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = folder / "sittings.jsonl"
+
+    def all(self) -> list[tuple[Record, Sitting]]:
+        """Read every sitting, oldest first. Raises: CorruptJournal at the first line that does not hold."""
+        records = list(read_export(self._file)) if self._file.is_file() else []
+        verify(records)
+        return [(record, _decoded(record)) for record in records]
+
+    def find(self, name: str) -> tuple[Record, Sitting] | None:
+        """Find a sitting by its id. Raises: CorruptJournal."""
+        return next((found for found in self.all() if found[1]["sitting"] == name), None)
+
+    def next_id(self) -> str:
+        """Name the next sitting."""
+        return f"s{len(self.all()) + 1}"
+
+    def pass_of(self, stack: Stack) -> ExamPass | None:
+        """The latest pass of a model on a harness, if there is one. Raises: CorruptJournal."""
+        passes = [exam_pass(record, sitting) for record, sitting in self.all() if sitting["verdict"]["standing"] == PASS]
+        return next((found for found in reversed(passes) if found.admits(stack)), None)
+
+    def add(self, sitting: Sitting, blobs: Mapping[str, bytes]) -> Record:
+        """Append a sitting and its bytes; on disk when this returns. Raises: StoreFault, CorruptJournal."""
+        try:
+            (self._folder / "blobs").mkdir(parents=True, exist_ok=True)
+            for digest, data in blobs.items():
+                if not self._blob_path(digest).is_file():
+                    write_whole(self._blob_path(digest), zlib.compress(data))
+            with self._locked() as file:
+                last = verify(read_export(self._file))
+                seq, previous = (last.seq, last.link) if last else (0, GENESIS)
+                body = canonical_bytes(sitting)
+                record = Record(seq + 1, KIND, body, link_of(previous, KIND, body))
+                os.write(file, line_of(record))
+                os.fsync(file)
+                return record
+        except OSError as error:
+            raise StoreFault(f"the sitting could not be recorded: {error.strerror or error}") from None
+
+    def blob(self, digest: str) -> bytes:
+        """Return the bytes with this hash. Raises: CorruptJournal when they are missing or others."""
+        try:
+            data = zlib.decompress(self._blob_path(digest).read_bytes())
+        except (OSError, zlib.error) as error:
+            raise CorruptJournal(f"the bytes {digest[:16]}… of a sitting are missing or broken: {type(error).__name__}") from None
+        if sha256_hex(data) != digest:
+            raise CorruptJournal(f"the bytes {digest[:16]}… of a sitting are not the ones that were recorded")
+        return data
+
+    def _blob_path(self, digest: str) -> Path:
+        return self._folder / "blobs" / f"{digest}.z"
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        file = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+        finally:
+            os.close(file)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def sitting_of(name: str, candidate: Candidate, sheets: Sequence[Sheet], sat: Sequence[SatTurn], ts_ms: int) -> tuple[Sitting, dict[str, bytes]]:
+    """Write a sitting down, with the bytes behind it."""
+    stack, blobs = candidate.stack, {}
+    turns = [_turn(place, turn, blobs) for place, turn in enumerate(sat, start=1)]
+    reported = dict.fromkeys(turn.played.model_reported for turn in sat if turn.played.model_reported)
+    body = {
+        "schema": SCHEMA,
+        "sitting": name,
+        "ts_ms": ts_ms,
+        "date": datetime.fromtimestamp(ts_ms // 1_000, UTC).strftime("%Y-%m-%d"),
+        "provider": stack.provider,
+        "model": stack.model,
+        "model_reported": ", ".join(reported),
+        "harness": candidate.harness,
+        "harness_sha256": stack.harness_sha256,
+        "tools_sha256": stack.tools_sha256,
+        "prompt_sha256": stack.prompt_sha256,
+        "stack_sha256": stack.sha256,
+        "limits": candidate.limits,
+        "exam_sha256": exam_sha256(tuple(sheets)),
+        "exam_turns": len(sheets),
+        "verdict": _verdict(verdict(sat, len(sheets))),
+        "turns": turns,
+    }
+    return body, blobs
+
+
+def _verdict(found: Verdict) -> dict[str, Any]:
+    return asdict(found) | {"reason": plain_text(found.reason, WHY_CHARS_MAX)}
+
+
+def _turn(place: int, turn: SatTurn, blobs: dict[str, bytes]) -> dict[str, Any]:
+    def kept(data: bytes) -> str:
+        digest = sha256_hex(data)
+        blobs[digest] = data
+        return digest
+
+    played = turn.played
+    answer = None if played.answer is None else kept(played.answer.encode("utf-8", "surrogatepass"))
+    return {
+        "turn": place,
+        "sheet": turn.sheet.name,
+        "sheet_sha256": turn.sheet.sha256,
+        "prompt_sha256": kept(turn.question.prompt.encode()),
+        "deadline_ms": turn.question.deadline_ms,
+        "outcome": played.outcome.value,
+        "reason": plain_text(played.reason, WHY_CHARS_MAX),
+        "answer_sha256": answer,
+        "latency_ms": played.latency_ms,
+        "wait_ms": played.wait_ms,
+        "steps": [_step(step, kept) for step in played.steps],
+        "tool_uses": [_use(use, kept) for use in played.tool_uses],
+        "checks": [{"check": heard.check, "why": plain_text(heard.why, WHY_CHARS_MAX)} for heard in turn.heard],
+    }
+
+
+def _step(step: Step, kept: Any) -> dict[str, Any]:
+    usage = None if step.usage is None else asdict(step.usage) | {"flags": list(step.usage.flags)}
+    return {
+        "request_sha256": kept(step.request),
+        "answer_sha256": kept(step.answer),
+        "latency_ms": step.latency_ms,
+        "wait_ms": step.wait_ms,
+        "stop": step.stop,
+        "model_reported": step.model_reported,
+        "usage": usage,
+        "attempts": [{"reason": tried.reason, "latency_ms": tried.latency_ms, "wait_ms": tried.wait_ms, "answer_sha256": kept(tried.answer)} for tried in step.attempts],
+    }
+
+
+def _use(use: ToolUse, kept: Any) -> dict[str, Any]:
+    return {
+        "step": use.step,
+        "call": use.call,
+        "id": use.id,
+        "name": use.name,
+        "arguments_sha256": kept(use.arguments_text.encode("utf-8", "surrogatepass")),
+        "answer_sha256": kept(use.answer),
+        "ok": use.ok,
+        "reason": use.reason,
+        "note": use.note,
+        "latency_ms": use.latency_ms,
+    }
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def exam_pass(record: Record, sitting: Sitting) -> ExamPass:
+    """What a passed sitting admits."""
+    named = ("sitting", "ts_ms", "provider", "model", "harness_sha256", "tools_sha256", "model_reported")
+    return ExamPass(sitting_sha256=record.link, **{name: sitting[name] for name in named})
+
+
+def heard_again(sitting: Sitting, sittings: Sittings, sheets: Sequence[Sheet]) -> tuple[Verdict, list[str]]:
+    """Hear a recorded sitting's checks again, from its bytes and the exam's sheets; say what comes out otherwise.
+
+    Raises: CorruptJournal when bytes are missing."""
+    known = {sheet.sha256: sheet for sheet in sheets}
+    again, different = [], []
+    for told in sitting["turns"]:
+        sheet = known.get(told["sheet_sha256"])
+        if sheet is None:
+            return Verdict("", "", told["turn"], ""), [f"turn {told['turn']} was played on another sheet {told['sheet']} than the exam now has"]
+        played = turn_of(told, sittings)
+        heard = hear(played, sheet)
+        told_why = {check["check"]: check["why"] for check in told["checks"]}
+        different += [
+            f"turn {told['turn']}: {one.check} is now {one.why or 'held'!r}, was {told_why.get(one.check) or 'held'!r}"
+            for one in heard if plain_text(one.why, WHY_CHARS_MAX) != told_why.get(one.check)
+        ]  # fmt: skip
+        again.append(SatTurn(sheet, Question(sitting["sitting"], told["turn"] - 1, "", sheet.bundle, sheet.book, told["deadline_ms"]), played, heard))
+    found = verdict(again, sitting["exam_turns"])
+    if _verdict(found) != dict(sitting["verdict"]):
+        different.append(f"the verdict is now {found.standing}, was {sitting['verdict']['standing']}")
+    return found, different
+
+
+def turn_of(told: Mapping[str, Any], sittings: Sittings) -> Turn:
+    """Rebuild a played turn from its record. Raises: CorruptJournal when bytes are missing."""
+    answer = told["answer_sha256"]
+    return Turn(
+        outcome=Outcome(told["outcome"]),
+        answer=None if answer is None else sittings.blob(answer).decode("utf-8", "surrogatepass"),
+        reason=told["reason"],
+        steps=tuple(
+            Step(
+                request=sittings.blob(step["request_sha256"]), answer=sittings.blob(step["answer_sha256"]), latency_ms=step["latency_ms"],
+                wait_ms=step["wait_ms"], usage=_usage(step["usage"]), stop=step["stop"], model_reported=step["model_reported"],
+            )
+            for step in told["steps"]
+        ),
+        latency_ms=told["latency_ms"],
+        wait_ms=told["wait_ms"],
+        tool_uses=tuple(
+            ToolUse(
+                step=use["step"], call=use["call"], id=use["id"], name=use["name"],
+                arguments_text=sittings.blob(use["arguments_sha256"]).decode("utf-8", "surrogatepass"), answer=sittings.blob(use["answer_sha256"]),
+                ok=use["ok"], reason=use["reason"], note=use["note"], latency_ms=use["latency_ms"],
+            )
+            for use in told["tool_uses"]
+        ),
+    )  # fmt: skip
+
+
+def _usage(told: Mapping[str, Any] | None) -> Usage | None:
+    return None if told is None else Usage(**{**told, "flags": tuple(told["flags"])})
+
+
+def _decoded(record: Record) -> Sitting:
+    body = json.loads(record.body)
+    if record.kind != KIND or body.get("schema") != SCHEMA:
+        raise CorruptJournal(f"record {record.seq} of the exam is no {SCHEMA}", record.seq)
+    return body
