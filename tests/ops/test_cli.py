@@ -85,9 +85,8 @@ BAD_WINDOWS = {
 }
 
 
-@pytest.mark.parametrize("command", ["check", "run"])
-@pytest.mark.parametrize("name", BAD_WINDOWS)
-def test_bad_window_is_one_sentence_and_exit_2(name, command, home, tmp_path):
+@pytest.mark.parametrize(("command", "name"), [*(("check", name) for name in BAD_WINDOWS), ("run", "not TOML"), ("run", "unknown baseline"), ("run", "unknown network")])
+def test_bad_window_is_one_sentence_and_exit_2(command, name, home, tmp_path):
     text, says = BAD_WINDOWS[name]
     (tmp_path / "bad.toml").write_text(text)
     done = referee(command, str(tmp_path / "bad.toml"), home=home)
