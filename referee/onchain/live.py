@@ -41,6 +41,8 @@ class Seat:
     plan_prompt: str = ""
     """Verbatim prompt of the plan turn; empty when none is played (ONC-14)."""
     plan_ms_max: int = 0
+    planner: Provider | None = None
+    """Through whom the plan is asked for, under the limits of the plan turn; none when by the same."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """The harness's limits, as the stack is told them."""
     exam_pass: ExamPass | None = None

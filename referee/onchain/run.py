@@ -97,7 +97,7 @@ async def write_plans(live: LiveWindow, pin: Pin, opened: WindowOpened) -> dict[
 async def write_plan(live: LiveWindow, seat: Seat, question: Question) -> Planned:
     """Play one plan turn."""
     begun_ts_ms = live.clock.now_ms()
-    return Planned(seat, question, await play(seat.stack, question, seat.provider, live.clock, plan_reading), begun_ts_ms)
+    return Planned(seat, question, await play(seat.stack, question, seat.planner or seat.provider, live.clock, plan_reading), begun_ts_ms)
 
 
 async def resume(live: LiveWindow, *, accept_code_change: bool = False) -> None:

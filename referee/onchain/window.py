@@ -35,6 +35,12 @@ PARAMS_MAX = 32
 PARAM_CHARS_MAX = 200
 
 
+MODEL_FIELDS = ("harness", "prompt", "plan")
+PROMPT, PLAN = "onchain/trader-1", "onchain/plan-1"
+"""The prompts of a model that names none."""
+NO_PLAN = "none"
+
+
 class BadWindow(RefereeError):
     """A window file that cannot be played; the message is one sentence for the person who wrote it."""
 
@@ -84,14 +90,36 @@ class StackEntry(BaseModel):
     """A stack without a model, by name."""
     script: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
     """A file of decisions, one JSON object a line, relative to the window file."""
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """A model, by the name its provider knows it under."""
+    harness: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    """With a model: the harness manifest."""
+    prompt: Annotated[str, Field(min_length=1, max_length=80)] | None = None
+    """With a model: the prompt of its turns."""
+    plan: Annotated[str, Field(min_length=1, max_length=80)] | None = None
+    """With a model: the prompt of its plan turn, or `none`."""
     copies: int = Field(1, ge=1, le=COPIES_MAX)
     params: Annotated[dict[str, bool | int | str], BeforeValidator(_params)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        if (self.baseline is None) == (self.script is None):
-            raise ValueError(f"stack {self.name} needs either `baseline` or `script`, and not both")
+        if sum(source is not None for source in (self.baseline, self.script, self.model)) != 1:
+            raise ValueError(f"stack {self.name} needs one of `baseline`, `script` and `model`, and not two")
+        if self.model is not None and self.harness is None:
+            raise ValueError(f"stack {self.name} names a model and needs a `harness`")
+        if self.model is not None and self.params:
+            raise ValueError(f"stack {self.name}: a model takes no parameters; its settings stand in the harness")
+        if self.model is None and (said := [name for name in MODEL_FIELDS if getattr(self, name) is not None]):
+            raise ValueError(f"stack {self.name} has no model, and `{said[0]}` is for models only")
         return self
+
+    @property
+    def asked(self) -> ModelAsked | None:
+        """The model that is asked for, if one is."""
+        if self.model is None or self.harness is None:
+            return None
+        plan = PLAN if self.plan is None else self.plan
+        return ModelAsked(model=self.model, harness=self.harness, prompt=self.prompt or PROMPT, plan=None if plan == NO_PLAN else plan)
 
 
 class WindowFile(BaseModel):
@@ -127,6 +155,17 @@ class WindowFile(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAsked:
+    """The model of a stack: who is asked, under which harness, with which prompts, all by name."""
+
+    model: str
+    harness: str
+    prompt: str
+    plan: str | None
+    """None when no plan turn is played."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StackPlan:
     """One stack of a window."""
 
@@ -137,6 +176,8 @@ class StackPlan:
     copies: int
     params: tuple[tuple[str, bool | int | str], ...]
     """Sorted by name."""
+    model: ModelAsked | None = None
+    """None for a stack without a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,16 +303,21 @@ def _stack(entry: StackEntry, script: Callable[[str], bytes]) -> StackPlan:
         script=None if entry.script is None else script(entry.script),
         copies=entry.copies,
         params=tuple(sorted(entry.params.items())),
+        model=entry.asked,
     )
 
 
 def _canonical_stack(stack: StackPlan) -> dict[str, object]:
+    """A stack without a model is written as before there were models."""
+    asked = stack.model
+    model = {} if asked is None else {"model": asked.model, "harness": asked.harness, "prompt": asked.prompt, "plan": asked.plan or NO_PLAN}
     return {
         "name": stack.name,
         "baseline": stack.baseline,
         "script_sha256": None if stack.script is None else sha256_hex(stack.script),
         "copies": stack.copies,
         "params": dict(stack.params),
+        **model,
     }
 
 

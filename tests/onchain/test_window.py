@@ -9,7 +9,7 @@ import pytest
 from ledgers.errors import CorruptJournal
 from referee.onchain.cadence import late_ms_max, mark_interval_ms, rotation, ticks_in
 from referee.onchain.rules import DEFAULT
-from referee.onchain.window import BadWindow, load_window, next_window_id, restored
+from referee.onchain.window import BadWindow, ModelAsked, load_window, next_window_id, restored
 
 TOP = {"name": '"first-hour"', "network": '"devnet"', "length_s": "60", "interval_s": "10", "seed": "7"}
 STACK = {"name": '"random"', "baseline": '"random"', "copies": "2"}
@@ -52,6 +52,25 @@ def test_onc_05_the_board_policy_is_pinned_in_window_and_rules(tmp_path):
     assert len({window.sha256 for window in windows}) == len({window.ruled_by.sha256() for window in windows}) == 2
 
 
+MODEL = {"baseline": None, "model": '"m"', "harness": '"h1-16k"'}
+
+
+@pytest.mark.parametrize("plan", [None, '"none"', '"onchain/plan-1"'])
+def test_a_model_is_named_with_its_harness_and_prompts_and_restored_with_them(tmp_path, plan):
+    window = load_window(written(tmp_path, {}, MODEL | {"plan": plan}))
+    assert restored(window.canonical, window.blobs.get) == window
+    assert window.stacks[0].model == ModelAsked(model="m", harness="h1-16k", prompt="onchain/trader-1", plan=None if plan == '"none"' else "onchain/plan-1")
+
+
+@pytest.mark.parametrize("change", [{"model": '"n"'}, {"harness": '"h1-6k"'}, {"prompt": '"onchain/x-1"'}, {"plan": '"none"'}])
+def test_whatever_is_said_of_a_model_is_part_of_the_identity(tmp_path, change):
+    assert load_window(written(tmp_path, {}, MODEL)).sha256 != load_window(written(tmp_path, {}, MODEL | change)).sha256
+
+
+def test_a_window_without_models_keeps_its_identity(tmp_path):
+    assert b"model" not in load_window(written(tmp_path)).canonical
+
+
 def test_spelling_order_and_comments_are_not_part_of_the_identity(tmp_path):
     plain = load_window(written(tmp_path, {"tokens": f'["{TOKEN}"]'})).sha256
     other = written(tmp_path, {"seed": None, "name": '"first-hour" # mine', "tokens": f'["{TOKEN.lower()}"]', "rules": '"onc/default"'})
@@ -85,8 +104,11 @@ def test_a_recorded_window_with_a_missing_script_is_corrupt(tmp_path):
         ({}, {"copies": "65"}, "window.toml: [[stack]] 1: copies: should be less than or equal to 64, found '65'"),
         ({}, {"copies": "0"}, "window.toml: [[stack]] 1: copies: should be greater than or equal to 1, found '0'"),
         ({}, {"model": '"x"'}, "window.toml: unknown key [[stack]] 1: model; remove it or correct its name"),
-        ({}, {"script": '"x"'}, "window.toml: [[stack]] 1: stack random needs either `baseline` or `script`, and not both"),
-        ({}, {"baseline": None}, "window.toml: [[stack]] 1: stack random needs either `baseline` or `script`, and not both"),
+        ({}, {"script": '"x"'}, "window.toml: [[stack]] 1: stack random needs one of `baseline`, `script` and `model`, and not two"),
+        ({}, {"model": '"m"', "harness": '"h1-16k"'}, "window.toml: [[stack]] 1: stack random needs one of `baseline`, `script` and `model`, and not two"),
+        ({}, {"baseline": None, "model": '"m"'}, "window.toml: [[stack]] 1: stack random names a model and needs a `harness`"),
+        ({}, {"plan": '"none"'}, "window.toml: [[stack]] 1: stack random has no model, and `plan` is for models only"),
+        ({}, {"baseline": None}, "window.toml: [[stack]] 1: stack random needs one of `baseline`, `script` and `model`, and not two"),
         ({}, {"baseline": None, "script": '"gone.jsonl"'}, "cannot read the script gone.jsonl: No such file or directory"),
         ({"length_s": "604800", "interval_s": "1"}, {"copies": "64"}, "window.toml: 38707200 turns are more than the 1000000 that one window may have"),
     ],
