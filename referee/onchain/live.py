@@ -88,6 +88,12 @@ class LiveWindow:
         """The window's id, as a person types it."""
         return self.journal.window_id
 
+    def plan_of(self, run_id: str) -> str | None:
+        """The plan that a run froze, if it wrote one."""
+        written = self.state.runs[run_id].plan
+        text = self.journal.blob(written.plan_sha256) if written else None
+        return text.decode() if text else None
+
     @property
     def opened(self) -> WindowOpened:
         """The opening of this window."""

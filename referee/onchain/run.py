@@ -253,9 +253,7 @@ def prompt_of(live: LiveWindow, seat: Seat) -> str:
     """Put a run's recorded prompt together: verbatim prompt, pinned facts, frozen plan (ONC-14)."""
     if not seat.prompt:
         return ""
-    plan = live.state.runs[seat.run_id].plan
-    text = live.journal.blob(plan.plan_sha256) if plan else None
-    return recorded_prompt(seat.prompt, run_facts(live.opened, live.rules, seat.limits), (text or b"").decode())
+    return recorded_prompt(seat.prompt, run_facts(live.opened, live.rules, seat.limits), live.plan_of(seat.run_id) or "")
 
 
 async def ask(live: LiveWindow, seat: Seat, question: Question) -> Turn | None:

@@ -103,7 +103,7 @@ def test_a_recorded_window_with_a_missing_script_is_corrupt(tmp_path):
         ({"tokens": f'["{TOKEN}", "{TOKEN.lower()}"]'}, {}, "window.toml: tokens: the same token is listed twice"),
         ({}, {"copies": "65"}, "window.toml: [[stack]] 1: copies: should be less than or equal to 64, found '65'"),
         ({}, {"copies": "0"}, "window.toml: [[stack]] 1: copies: should be greater than or equal to 1, found '0'"),
-        ({}, {"model": '"x"'}, "window.toml: unknown key [[stack]] 1: model; remove it or correct its name"),
+        ({}, {"modell": '"x"'}, "window.toml: unknown key [[stack]] 1: modell; remove it or correct its name"),
         ({}, {"script": '"x"'}, "window.toml: [[stack]] 1: stack random needs one of `baseline`, `script` and `model`, and not two"),
         ({}, {"model": '"m"', "harness": '"h1-16k"'}, "window.toml: [[stack]] 1: stack random needs one of `baseline`, `script` and `model`, and not two"),
         ({}, {"baseline": None, "model": '"m"'}, "window.toml: [[stack]] 1: stack random names a model and needs a `harness`"),
