@@ -23,6 +23,7 @@ from referee.onchain.events import (
 
 ANSWERED = "ANSWERED"
 RECENT_KEPT = 16
+HISTORY_KEPT = 64
 TOLD = (DecisionMalformed, TurnUnavailable, TickMissed)
 OrderOutcome = FillCredited | OrderRefused | OrderNotFilled
 
@@ -65,6 +66,8 @@ class RunState:
     """Last measured mark of each ledger."""
     recent: deque[Event] = field(default_factory=lambda: deque(maxlen=RECENT_KEPT))
     """Latest happenings that the run's own book tells, as far as the headline ledger knows them."""
+    history: deque[Event] = field(default_factory=lambda: deque(maxlen=HISTORY_KEPT))
+    """Latest outcomes of orders and marks of the headline ledger, which the run may ask for."""
     liquidated: dict[str, WindowLiquidated] = field(default_factory=dict)
     scored: RunScored | None = None
 
@@ -107,6 +110,8 @@ class RunState:
     def _tell(self, event: Event) -> None:
         if isinstance(event, TOLD) or (isinstance(event, OrderOutcome) and HEADLINE in event.ledgers):
             self.recent.append(event)
+        if isinstance(event, OrderOutcome | MarkTaken) and HEADLINE in event.ledgers:
+            self.history.append(event)
 
     def _tick(self, tick: int) -> None:
         if tick in self.ticks:
