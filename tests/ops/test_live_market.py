@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 import pytest
 
@@ -12,12 +14,13 @@ from chain.pools import PoolGraph
 from chain.probe import probe
 from chain.rpc import Lane, RpcDoor
 from ledgers.clock import SystemClock
-from ledgers.errors import FeedFault
+from ledgers.errors import ChainFault, FeedFault
 from ledgers.money import Wei
 from ops.live_market import LiveMarket
 from referee.onchain.board import Desk
 from referee.onchain.opening import window_opened
 from referee.onchain.rules import DEFAULT
+from tests.chain.lies import door_through, refusal
 from tests.onchain.paper import PaperChain, Said, live_on
 
 FRESH = "0x" + "5a" * 20
@@ -70,6 +73,73 @@ async def test_the_bundle_shows_the_pinned_block_and_prices(chain, market):
     shown = orjson.loads(await market.bundle(opened, 0, pin))
     assert shown["block"]["hash"] == pin.block_hash and shown["eth_usd_micro_usd"] and len(shown["tokens"]) >= 8
     assert opened.stake_wei > Wei(0) and opened.block0_hash == chain.block_hash(0)
+
+
+async def opened_on(market: LiveMarket, pin):
+    live = live_on(PaperChain(SystemClock()), {"a": Said(SystemClock())})
+    return window_opened(live, await market.network(), pin, await market.eth_usd(pin), 1_790_000_000_000)
+
+
+def another(market: LiveMarket) -> LiveMarket:
+    """A market that has followed nothing yet."""
+    return replace(market, index=MarketIndex(market.rpc, market.chain, PoolGraph(market.chain)), looks={})
+
+
+async def test_a_bundle_shows_nothing_later_than_its_block_for_it_is_the_same_whatever_came_after(chain, market):
+    chain.step(3)
+    desk = Desk(market.rpc, market.chain, market.index.graph, DEFAULT, SystemClock(), market.found.clock_offset_ms + 3_000)
+    pin = await desk.pin()
+    opened = await opened_on(market, pin)
+    at_once = await market.bundle(opened, 0, pin)
+    chain.step(20)
+    assert await another(market).bundle(opened, 0, pin) == at_once
+    assert market.looks[0].pin == pin
+
+
+async def test_every_time_and_block_in_a_bundle_is_its_own_or_earlier_and_its_sums_are_those_of_the_logs(chain, market):
+    pin = await pin_of(market)
+    shown = orjson.loads(await market.bundle(await opened_on(market, pin), 0, pin))
+    for token in shown["tokens"]:
+        assert token["born_block"] <= pin.block and all(ts_s <= pin.block_ts_s for ts_s, _ in token["history"])
+        assert all(row[0] <= pin.block_ts_s for row in token.get("candles_1m", []) + token.get("candles_5m", []))
+        swaps, wei = swaps_of(chain, token, pin.block)
+        if len(token["pools"]) == 1 and token["pools"][0]["dex"] == "uniswap-v2" and token["pools"][0]["quote"] == "ETH":
+            assert (token["buys_1h"] + token["sells_1h"], token["volume_1h_wei"]) == (swaps, str(wei)), token
+    assert all(pool["born_block"] <= pin.block for pool in shown["new_pools"] + shown["most_traded_pools"])
+
+
+def swaps_of(chain, token: dict, block: int) -> tuple[int, int]:
+    """Swaps of a token's first pool and the ETH they moved, counted from the node's raw logs."""
+    topic = "0xd78ad95fa46c994b6551d0da85fc275fe613ce37657fb8d5e3d130840159d822"
+    logs = chain.node.call("eth_getLogs", [{"fromBlock": "0x0", "toBlock": hex(block), "topics": [topic]}])
+    first = token["address"] < chain.addresses["weth"]
+    moved = [[int(log["data"][2 + 64 * at : 66 + 64 * at], 16) for at in range(4)] for log in logs if log["address"] == token["pools"][0]["pool"]]
+    return len(moved), sum(max(words[1 if first else 0], words[3 if first else 2]) for words in moved)
+
+
+async def test_the_bundle_of_the_whole_local_market_is_small(chain, market):
+    chain.step(20)
+    desk = Desk(market.rpc, market.chain, market.index.graph, DEFAULT, SystemClock(), market.found.clock_offset_ms + 20_000)
+    pin = await desk.pin()
+    bundle = await market.bundle(await opened_on(market, pin), 0, pin)
+    assert len(orjson.loads(bundle)["tokens"]) > 100 and len(bundle) < 120_000
+
+
+async def test_older_logs_that_cannot_be_read_spoil_no_bundle(chain, market):
+    slow = replace(market.chain, block_time_ms=30_000)
+    between = door_through(chain.url, lambda method, params, row: refusal(row, -32000, "no") if _old(method, params, chain.height) else row)
+    index = MarketIndex(between, slow, PoolGraph(slow))
+    shut = replace(market, rpc=between, index=index, looks={})
+    pin = await pin_of(market)
+    assert orjson.loads(await shut.bundle(await opened_on(market, pin), 0, pin))["tokens"]
+    with pytest.raises(ChainFault):
+        await index.reach_back()
+    await between.close()
+
+
+def _old(method: str, params: list, height: int) -> bool:
+    """Whether logs of swaps, older than what is read at first, are asked for."""
+    return method == "eth_getLogs" and "address" not in params[0] and int(params[0]["toBlock"], 16) < height - 9
 
 
 async def test_a_feed_that_died_leaves_the_price_out_and_never_guesses(chain, market):
