@@ -95,13 +95,8 @@ class Sheet:
 
 
 def asked_key(name: str, arguments: Mapping[str, Any]) -> str:
-    """Name one question to a tool; equal questions have equal keys, whatever the order and letter case of what was asked."""
-    return identity_of({"name": name, "arguments": {key: _plain(value) for key, value in arguments.items()}})
-
-
-def _plain(value: Any) -> str:
-    """Numbers and texts of one meaning are one: a tool takes both."""
-    return value.lower() if isinstance(value, str) else json.dumps(value, sort_keys=True).lower()
+    """Name one question to a tool; equal questions have equal keys."""
+    return identity_of({"name": name, "arguments": dict(arguments)})
 
 
 def read_sheet(data: bytes, name: str) -> Sheet:

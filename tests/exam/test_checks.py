@@ -86,7 +86,7 @@ def test_one_ill_formed_call_among_good_ones_fails(reason):
 
 
 def test_a_well_formed_call_that_a_tool_could_not_serve_is_no_failure():
-    assert failed(a_turn(tool_uses=(a_use("quote", ok=False, reason="quotes_spent"),))) == []
+    assert failed(a_turn(tool_uses=(a_use("quote", ok=False, reason="allowance_spent"),))) == []
 
 
 @pytest.mark.parametrize("inputs", [[], [""], ["bundle", " \t"]])

@@ -7,13 +7,34 @@ import json
 import pytest
 
 from exam.kept_tools import KeptTools
-from exam.sheets import BadSheet, ToolRecord, asked_key, exam_sha256, read_sheet
-from harnesses.tools import ToolAnswer, ToolSpec
-from tests.exam.given import LEAF, a_sheet
+from exam.sheets import BadSheet, ToolRecord, exam_sha256, read_sheet
+from referee.onchain.toolbox import specs_of
+from tests.exam.given import LEAF, MOSS, a_sheet
 
-SPECS = tuple(ToolSpec(name, name, {"type": "object"}) for name in ("quote", "gas", "token"))
-QUOTE = ToolRecord(name="quote", arguments={"side": "buy", "token": LEAF, "spend_wei": "10"}, ok=True, reason="", answer={"arrival_raw": "7"})
-SHEET = a_sheet(answers=(QUOTE, ToolRecord(name="token", arguments={"token": "0x1"}, ok=False, reason="unknown_token", answer={"error": "unknown_token"})))
+SPECS = specs_of(["quote", "gas", "token", "pools", "candles", "book", "plan"])
+
+
+def a_quote(spend: int, arrives: int, gas: int = 3) -> ToolRecord:
+    rows = [{"route": "v3", "status": "proven", "reason": "", "arrival_raw": str(arrives), "quoted_raw": str(arrives), "gas_wei": str(gas)}]
+    told = {"tool": "quote", "side": "buy", "token": LEAF, "spend_wei": str(spend), "rows": rows, "quotes_left": 99}
+    return ToolRecord(name="quote", arguments={"side": "buy", "token": LEAF, "spend_wei": str(spend)}, ok=True, reason="", answer=told)
+
+
+QUOTE = a_quote(1_000, 700)
+POOLS = [{"token": LEAF, "untrusted_symbol": "LEAF"}, {"token": MOSS, "untrusted_symbol": "MOSS"}, {"token": LEAF, "untrusted_symbol": "LEAF"}]
+SHEET = a_sheet(
+    answers=(
+        QUOTE, a_quote(3_000, 1_900, 5),
+        ToolRecord(name="token", arguments={"token": MOSS}, ok=False, reason="unknown_token", answer={"error": "unknown_token"}),
+        ToolRecord(name="pools", arguments={"sort": "liquidity"}, ok=True, reason="", answer={"tool": "pools", "found": 3, "pools": POOLS}),
+        ToolRecord(name="candles", arguments={"token": LEAF, "span": "1m"}, ok=True, reason="", answer={"tool": "candles", "candles": [[n] for n in range(120)]}),
+    )
+)  # fmt: skip
+
+
+async def said(name: str, quotes_max: int = 20, **arguments):
+    answer = await KeptTools(SHEET, SPECS, quotes_max).use(name, arguments)
+    return answer.reason, json.loads(answer.text)
 
 
 def test_a_sheet_is_read_back_as_it_was_written():
@@ -33,31 +54,53 @@ def test_one_changed_byte_is_another_sheet_and_another_exam():
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"token": LEAF, "side": "buy", "spend_wei": "10"}, {"token": LEAF.upper().replace("X", "x"), "side": "BUY", "spend_wei": "10"}, {"token": LEAF, "side": "buy", "spend_wei": 10}],
+    [{"token": LEAF, "side": "buy", "spend_wei": "1000"}, {"spend_wei": "1000", "token": "0x" + "11" * 20, "side": "buy", "amount_raw": None}],
 )
-def test_equal_questions_are_equal_in_any_order_case_and_number_form(arguments):
-    assert asked_key("quote", arguments) == QUOTE.key
-
-
-def test_another_size_is_another_question():
-    assert asked_key("quote", {**QUOTE.arguments, "spend_wei": "11"}) != QUOTE.key
-
-
-async def test_a_captured_question_is_answered_with_its_bytes():
-    assert await KeptTools(SHEET, SPECS, 20).use("quote", dict(QUOTE.arguments)) == ToolAnswer(b'{"arrival_raw":"7"}', True)
+async def test_a_captured_question_is_answered_with_what_was_captured_and_what_is_left(arguments):
+    assert await said("quote", **arguments) == ("", QUOTE.answer | {"quotes_left": 19})
 
 
 async def test_a_captured_refusal_is_refused_again():
-    said = await KeptTools(SHEET, SPECS, 20).use("token", {"token": "0x1"})
-    assert (said.ok, said.reason) == (False, "unknown_token")
+    assert (await said("token", token=MOSS))[0] == "unknown_token"
 
 
 async def test_what_was_never_asked_is_not_captured():
-    said = await KeptTools(SHEET, SPECS, 20).use("gas", {"x": 1})
-    assert (said.ok, said.reason, json.loads(said.text)) == (False, "not_captured", {"error": "not_captured"})
+    assert (await said("gas"))[0] == "not_captured"
+
+
+@pytest.mark.parametrize("arguments", [{"side": "buy"}, {"side": "buy", "token": LEAF, "spend_wei": 5}, {"side": "buy", "token": LEAF, "spend_wei": "5", "x": 1}])
+async def test_arguments_are_read_as_on_a_live_turn(arguments):
+    assert (await said("quote", **arguments))[0] == "bad_arguments"
 
 
 async def test_quotes_are_spent_as_on_a_live_turn():
     tools = KeptTools(SHEET, SPECS, 2)
-    said = [(await tools.use("quote", dict(QUOTE.arguments))).reason for _ in range(3)]
-    assert said == ["", "", "quotes_spent"]
+    words = [(await tools.use("quote", dict(QUOTE.arguments))).reason for _ in range(3)]
+    assert words == ["", "", "allowance_spent"]
+
+
+@pytest.mark.parametrize(
+    ("spend", "arrives", "gas", "sizes"),
+    [("2000", "1300", "5", ["1000", "3000"]), ("1001", "700", "5", ["1000", "3000"]), ("500", "350", "3", ["0", "1000"]), ("6000", "3800", "5", ["3000", "3000"])],
+)  # fmt: skip
+async def test_a_quote_of_another_size_lies_between_the_captured_ones_rounded_down(spend, arrives, gas, sizes):
+    _, told = await said("quote", side="buy", token=LEAF, spend_wei=spend)
+    assert (told["rows"][0]["arrival_raw"], told["rows"][0]["gas_wei"], told["kept_sizes"], told["spend_wei"]) == (arrives, gas, sizes, spend)
+
+
+async def test_a_quote_of_another_token_is_not_captured():
+    assert (await said("quote", side="buy", token=MOSS, spend_wei="5"))[0] == "not_captured"
+
+
+@pytest.mark.parametrize(("arguments", "count"), [({}, 30), ({"limit": 7}, 7), ({"limit": 120}, 120), ({"span": "1m"}, 30)])
+async def test_a_list_has_as_many_rows_as_are_asked_for(arguments, count):
+    assert len((await said("candles", token=LEAF, **arguments))[1]["candles"]) == count
+
+
+@pytest.mark.parametrize(("arguments", "found"), [({}, 3), ({"token": LEAF}, 2), ({"search": "mos"}, 1), ({"search": "0x11"}, 2), ({"search": "x" * 9}, 0)])
+async def test_pools_are_searched_as_on_a_live_turn(arguments, found):
+    assert (await said("pools", **arguments))[1]["found"] == found
+
+
+async def test_the_book_is_the_one_shown_and_there_is_no_plan():
+    assert (await said("book"))[1]["book"] == json.loads(SHEET.book) and (await said("plan"))[0] == "no_plan"
