@@ -22,8 +22,8 @@ from harnesses.tools import ToolSpec
 class StepLimits:
     """What one step may still use."""
 
-    output_tokens_max: int
-    """Hidden reasoning inside."""
+    output_tokens_max: int | None
+    """Hidden reasoning inside; none at an open door."""
     deadline_ms: int
     """From now; the whole exchange, retries and waits in, ends before it is past."""
 
@@ -32,14 +32,21 @@ class StepLimits:
 class Wire:
     """What goes over the wire in one step, kept as it goes, so that a step that is cut off still has its bytes.
 
-    Holds no header and no address; bytes that repeat a key have it blotted out before they are put here."""
+    Holds no header and no address; who reads `kept` gets no bytes that repeat a key."""
 
     request: bytes = b""
     answer: bytearray = field(default_factory=bytearray)
+    """What came back so far, as it came."""
+    blot: Callable[[bytes], bytes] = bytes
+    """Takes secrets out of what came back."""
     attempts: list[Attempt] = field(default_factory=list)
     """Exchanges that failed and were tried again, or ended the step."""
     wait_ms: int = 0
     """Time spent waiting: for a rate limit, a back-off, or our own slot."""
+
+    def kept(self) -> bytes:
+        """What came back, fit for the journal."""
+        return self.blot(bytes(self.answer))
 
 
 class Endpoint(Protocol):

@@ -191,6 +191,19 @@ class ModelManifest(Part):
         return self
 
 
+    @model_validator(mode="after")
+    def _every_setting_reaches_the_provider(self) -> Self:
+        """A setting that a dialect has no word for would be in the identity and change nothing."""
+        kind = self.provider.kind
+        if kind in ("anthropic", "openai-responses") and self.sampling.seed is not None:
+            raise ValueError(f"sampling.seed: {kind} has no seed")
+        if kind == "openai-responses" and self.reasoning and self.reasoning.budget_tokens is not None:
+            raise ValueError("reasoning.budget_tokens: openai-responses takes an effort, not a budget")
+        if kind in OPEN_DOORS and self.sampling != Sampling():
+            raise ValueError("sampling cannot be set at an open door")
+        return self
+
+
 class Harness(BaseModel):
     """A manifest together with the identity of its bytes."""
 

@@ -87,8 +87,12 @@ class Reply:
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage | None = None
+    """None when the provider counts nothing; the loop then counts from bytes."""
     stop: Stop = "end"
     model_reported: str = ""
     """What the provider calls the model that answered; empty when it does not say."""
     native: Any = None
+    """What its own provider wants back with this answer, opaque to all others."""
+    reasoned: str = ""
+    """Hidden reasoning, where the provider shows it; never part of the answer."""

@@ -55,7 +55,7 @@ class Trail:
         wait_ms = min(max(wire.wait_ms, 0), elapsed_ms)
         return Step(
             request=wire.request,
-            answer=bytes(wire.answer),
+            answer=wire.kept(),
             latency_ms=elapsed_ms - wait_ms,
             wait_ms=wait_ms,
             usage=reply.usage if reply else None,

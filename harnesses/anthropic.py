@@ -1,0 +1,200 @@
+"""Anthropic messages.
+
+Source: the API reference, messages and streaming messages. Thinking blocks are signed and go back exactly as they came,
+in their place, or the provider refuses the next step. All answers to the calls of one step stand in one user message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from harnesses.calls import NotACall, read_arguments
+from harnesses.endpoint import StepLimits, Wire
+from harnesses.http import HttpDoor, TransportFault
+from harnesses.manifest import ANSWER_TOKENS_MIN, ModelManifest
+from harnesses.message import Message, Reply, Stop, ToolCall
+from harnesses.provider import LimitSpent, ProviderFault
+from harnesses.reading import AnswerReading, Record, arguments_of, read_record, refuse_error, text_of
+from harnesses.sse import ServerEvent
+from harnesses.tools import ToolSpec
+from harnesses.usage import anthropic_usage, with_reasoning
+
+VERSION = "2023-06-01"
+THINKING_TOKENS_MIN = 1_024
+"""The least thinking budget that the provider takes."""
+
+_STOPS: dict[str, Stop] = {
+    "end_turn": "end", "stop_sequence": "end", "tool_use": "tools", "max_tokens": "length", "model_context_window_exceeded": "length",
+}  # fmt: skip
+
+
+class Anthropic:
+    """Completes a conversation by Anthropic messages."""
+
+    def __init__(self, manifest: ModelManifest, model: str, door: HttpDoor) -> None:
+        self._manifest = manifest
+        self._model = model
+        self._door = door
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits, wire: Wire
+    ) -> Reply:
+        """Answer once. Raises: ProviderFault, LimitSpent."""
+        body = json.dumps(self._body(messages, tools, limits), ensure_ascii=True, separators=(",", ":")).encode()
+        headers = {"anthropic-version": VERSION, "x-api-key": self._door.address.key}
+        return await self._door.ask(
+            self._door.address.path("messages"), headers, body, limits.deadline_ms, wire, AnthropicReading
+        )
+
+    def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
+        assert limits.output_tokens_max is not None, "a manifest of this kind has an output limit"
+        body: Record = {"model": self._model, "max_tokens": limits.output_tokens_max, "messages": conversation(messages)}
+        if system := "\n\n".join(message.text for message in messages if message.role == "system"):
+            body["system"] = system
+        if tools:
+            body["tools"] = [
+                {"name": spec.name, "description": spec.description, "input_schema": spec.parameters} for spec in tools
+            ]
+        body |= self._manifest.sampling.model_dump(exclude_none=True)
+        body |= self._thinking(limits.output_tokens_max)
+        if self._manifest.provider.stream:
+            body["stream"] = True
+        return body
+
+    def _thinking(self, output_left: int) -> Record:
+        reasoning = self._manifest.reasoning
+        if reasoning is None:
+            return {}
+        if reasoning.effort == "none":
+            return {"thinking": {"type": "disabled"}}
+        if reasoning.effort:
+            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": reasoning.effort}}
+        budget = min(reasoning.budget_tokens or 0, output_left - ANSWER_TOKENS_MIN)
+        if budget < THINKING_TOKENS_MIN:
+            raise LimitSpent("output", f"{output_left} output tokens are left, too few to think and to answer")
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def conversation(messages: Sequence[Message]) -> list[Record]:
+    """Write a conversation: roles alternate, neighbours of one role become one message."""
+    written: list[Record] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        role = "assistant" if message.role == "assistant" else "user"
+        if not written or written[-1]["role"] != role:
+            written.append({"role": role, "content": []})
+        written[-1]["content"] += _blocks(message)
+    return written
+
+
+def _blocks(message: Message) -> list[Record]:
+    if message.role == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.text}]
+    if message.native:
+        return list(_own_blocks(message))
+    text = [{"type": "text", "text": message.text}] if message.text.strip() else []
+    return [*text, *(_tool_use(call) for call in message.tool_calls)]
+
+
+def _own_blocks(message: Message) -> list[Record]:
+    """The provider's own blocks in their order, calls under the ids that they were answered with."""
+    calls = iter(message.tool_calls)
+    return [_tool_use(next(calls)) if block.get("type") == "tool_use" else block for block in message.native]
+
+
+def _tool_use(call: ToolCall) -> Record:
+    try:
+        arguments = read_arguments(call.arguments_text)
+    except NotACall:
+        arguments = {}
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
+
+
+class AnthropicReading(AnswerReading):
+    """Reads one message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._blocks: dict[object, Record] = {}
+        self._pieces: dict[object, str] = {}
+        """Arguments of calls, as they come."""
+        self._stop = ""
+        self._usage: Record = {}
+        self._model = ""
+        self._complete = False
+
+    def take(self, event: ServerEvent) -> bool:
+        """Take one event."""
+        said = read_record(event.data)
+        kind = said.get("type") or event.name
+        if kind == "error":
+            refuse_error(said)
+            raise ProviderFault("the provider reported an error that cannot be read")
+        match kind:
+            case "message_start":
+                self._begin(_record(said.get("message")))
+            case "content_block_start":
+                self._blocks[said.get("index")] = dict(_record(said.get("content_block")))
+            case "content_block_delta":
+                self._grow(said.get("index"), _record(said.get("delta")))
+            case "message_delta":
+                self._stop = text_of(_record(said.get("delta")).get("stop_reason")) or self._stop
+                self._usage |= {name: count for name, count in _record(said.get("usage")).items() if count is not None}
+            case "message_stop":
+                self._complete = True
+        return self._complete
+
+    def take_whole(self, said: Record) -> None:
+        """Take a message that came whole."""
+        refuse_error(said)
+        if not isinstance(said.get("content"), list):
+            raise ProviderFault("the provider's answer has no content")
+        self._begin(said)
+        self._stop = text_of(said.get("stop_reason"))
+        self._blocks = {place: block for place, block in enumerate(said["content"]) if isinstance(block, dict)}
+        self._complete = True
+
+    def reply(self) -> Reply:
+        """Say what was read. Raises: TransportFault when it was cut off."""
+        if not (self._complete or self._stop):
+            raise TransportFault("cut_off", "the stream ended before the answer did")
+        blocks = [self._finished(place, block) for place, block in self._blocks.items()]
+        text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
+        reasoned = "".join(text_of(block.get("thinking")) for block in blocks if block.get("type") == "thinking")
+        calls = tuple(_call(block) for block in blocks if block.get("type") == "tool_use")
+        usage = anthropic_usage(self._usage)
+        answered = text + "".join(call.name + call.arguments_text for call in calls)
+        usage = usage and with_reasoning(usage, reasoned, answered)
+        stop = _STOPS.get(self._stop, "other") if self._stop else ("tools" if calls else "end")
+        native = [block for block in blocks if block.get("type") != "text" or text_of(block.get("text")).strip()]
+        thought = any(block.get("type") not in ("text", "tool_use") for block in native)
+        return Reply(text, calls, usage, stop, self._model, native if thought else None, reasoned)
+
+    def _begin(self, message: Record) -> None:
+        self._model = text_of(message.get("model")) or self._model
+        self._usage |= _record(message.get("usage"))
+
+    def _grow(self, index: object, delta: Record) -> None:
+        block = self._blocks.setdefault(index, {"type": "text"})
+        match delta.get("type"):
+            case "text_delta":
+                block["text"] = text_of(block.get("text")) + text_of(delta.get("text"))
+            case "thinking_delta":
+                block["thinking"] = text_of(block.get("thinking")) + text_of(delta.get("thinking"))
+            case "signature_delta":
+                block["signature"] = text_of(block.get("signature")) + text_of(delta.get("signature"))
+            case "input_json_delta":
+                self._pieces[index] = self._pieces.get(index, "") + text_of(delta.get("partial_json"))
+
+    def _finished(self, index: object, block: Record) -> Record:
+        return {**block, "input": self._pieces[index]} if self._pieces.get(index) else block
+
+
+def _call(block: Record) -> ToolCall:
+    return ToolCall(text_of(block.get("id")), text_of(block.get("name")), arguments_of(block.get("input")))
+
+
+def _record(value: object) -> Record:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,234 @@
+"""The model's turn: ask, carry out what tools it asks for, ask again, until it answers or a limit is spent (001 §2.1).
+
+    steps     calls to the model; the last allowed one must bring the answer
+    output    tokens of the whole turn, hidden reasoning inside: each step may use what the steps before it left
+    time      the turn's deadline; each step may use what is left of it
+    tools     answered as data, also when they fail or are ill-formed (calls.py)
+
+An answer that the output limit cut off is never read, however complete it looks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from harnesses.calls import ID_CHARS_MAX, NotACall, is_call_in_text, read_arguments, same_call
+from harnesses.endpoint import Endpoint, StepLimits, Wire
+from harnesses.manifest import TurnLimits
+from harnesses.message import Message, Reply, ToolCall, Usage
+from harnesses.outcome import ToolUse
+from harnesses.provider import Answer, LimitSpent
+from harnesses.question import Question
+from harnesses.tools import TOOL_BYTES_MAX, ToolAnswer, Toolbox
+from harnesses.trail import Trail
+from harnesses.usage import estimated_usage
+from ledgers.clock import Clock
+from ledgers.plain_text import plain_text
+
+NAME_CHARS_MAX = 80
+KEPT_ARGUMENTS_CHARS_MAX = 65_536
+"""How much of a call's arguments is recorded and sent back; more is cut."""
+UNREADABLE_CHARS_MAX = 500
+"""How much of arguments that cannot be read a model is shown again."""
+
+ToolboxFor = Callable[[Question], Toolbox]
+
+
+class ModelProvider:
+    """Plays turns with a model behind an endpoint."""
+
+    def __init__(self, endpoint: Endpoint, toolbox_for: ToolboxFor, limits: TurnLimits, clock: Clock) -> None:
+        self._endpoint = endpoint
+        self._toolbox_for = toolbox_for
+        self._limits = limits
+        self._clock = clock
+
+    async def answer(self, question: Question) -> Answer:
+        """Answer one question. Raises: ProviderFault, LimitSpent."""
+        return await self.answer_on(question, Trail(self._clock))
+
+    async def answer_on(self, question: Question, trail: Trail) -> Answer:
+        """Answer one question and write the way there down. Raises: ProviderFault, LimitSpent."""
+        playing = _Playing(question, self._toolbox_for(question), self._limits, trail, self._clock)
+        while True:
+            reply = await playing.step(self._endpoint)
+            if not await playing.carried_out(reply):
+                return Answer(reply.text, trail.wait_ms)
+
+
+class _Playing:
+    """One turn under way."""
+
+    def __init__(self, question: Question, toolbox: Toolbox, limits: TurnLimits, trail: Trail, clock: Clock) -> None:
+        self._toolbox = toolbox
+        self._limits = limits
+        self._trail = trail
+        self._clock = clock
+        self._ends_ms = clock.monotonic_ms() + question.deadline_ms
+        self._messages = list(opening(question, limits))
+        self._steps = 0
+        self._used = Usage()
+        self._ids: set[str] = set()
+        self._answered: dict[bytes, bytes] = {}
+
+    async def step(self, endpoint: Endpoint) -> Reply:
+        """Call the model once, with what is left of every limit. Raises: ProviderFault, LimitSpent."""
+        self._steps += 1
+        limits = StepLimits(self._output_left(), max(0, self._ends_ms - self._clock.monotonic_ms()))
+        wire, reply = self._trail.begin_step(), None
+        try:
+            reply = self._counted(await endpoint.complete(self._messages, self._toolbox.specs, limits, wire), wire)
+        finally:
+            self._trail.end_step(reply)
+        self._used += reply.usage or Usage()
+        self._hold_output(reply)
+        return reply
+
+    async def carried_out(self, reply: Reply) -> bool:
+        """Carry out the tool calls of a reply and answer them; False when there are none, so that it is the answer."""
+        if not reply.tool_calls:
+            return self._told_of_call_in_text(reply)
+        self._hold_steps()
+        calls = list(self._own_ids(reply.tool_calls))
+        said = tuple(echoed(call) for call, _ in calls)
+        self._messages.append(Message("assistant", reply.text, said, native=reply.native))
+        for place, (call, note) in enumerate(calls):
+            used = await self._use(place, call, note)
+            self._messages.append(Message("tool", used.answer.decode("utf-8", "replace"), tool_call_id=call.id))
+        return True
+
+    def _hold_steps(self) -> None:
+        if self._steps >= self._limits.steps_max:
+            raise LimitSpent("steps", f"{self._limits.steps_max} steps were used without an answer")
+
+    def _output_left(self) -> int | None:
+        most = self._limits.output_tokens_max
+        if most is None:
+            return None
+        if self._used.output_tokens >= most:
+            raise LimitSpent("output", _spent(self._used, most))
+        return most - self._used.output_tokens
+
+    def _counted(self, reply: Reply, wire: Wire) -> Reply:
+        """The reply with its usage; counted from bytes where the provider counts nothing, left open at an open door."""
+        if reply.usage is not None or self._limits.output_tokens_max is None:
+            return reply
+        answered = reply.text + "".join(call.name + call.arguments_text for call in reply.tool_calls)
+        return replace(reply, usage=estimated_usage(wire.request, answered, reply.reasoned))
+
+    def _hold_output(self, reply: Reply) -> None:
+        most = self._limits.output_tokens_max
+        if reply.stop == "length" or (most is not None and self._used.output_tokens > most):
+            raise LimitSpent("output", _spent(self._used, most))
+
+    def _told_of_call_in_text(self, reply: Reply) -> bool:
+        """Tell a model that it wrote a tool call into its text; it is not carried out."""
+        if not is_call_in_text(reply.text, {spec.name for spec in self._toolbox.specs}):
+            return False
+        self._hold_steps()
+        told = _refusal("call_in_text", "a tool call stood in the text; call tools by the API's own means, or answer")
+        text = reply.text[:KEPT_ARGUMENTS_CHARS_MAX]
+        self._trail.tool_uses.append(ToolUse(self._steps - 1, 0, "", "", text, told.text, False, told.reason, "", 0))
+        self._messages += [Message("assistant", reply.text, native=reply.native), Message("user", told.text.decode())]
+        return True
+
+    def _own_ids(self, calls: Sequence[ToolCall]) -> Iterator[tuple[ToolCall, str]]:
+        """Every call under an id that no other call of the turn has."""
+        for place, call in enumerate(calls):
+            note = "id_missing" if not 0 < len(call.id) <= ID_CHARS_MAX else "id_repeated" if call.id in self._ids else ""
+            call_id = f"call_{self._steps - 1}_{place}" if note else call.id
+            while call_id in self._ids:
+                call_id += "_"
+            self._ids.add(call_id)
+            yield replace(call, id=call_id, arguments_text=call.arguments_text[:KEPT_ARGUMENTS_CHARS_MAX]), note
+
+    async def _use(self, place: int, call: ToolCall, note: str) -> ToolUse:
+        begun_ms = self._clock.monotonic_ms()
+        try:
+            answer, repeated = await self._answer(place, call)
+        except NotACall as error:
+            answer, repeated = _refusal(error.reason, error.detail), False
+        used = ToolUse(
+            step=self._steps - 1,
+            call=place,
+            id=call.id,
+            name=plain_text(call.name, NAME_CHARS_MAX),
+            arguments_text=call.arguments_text,
+            answer=answer.text,
+            ok=answer.ok,
+            reason=answer.reason,
+            note="repeated" if repeated else note,
+            latency_ms=self._clock.monotonic_ms() - begun_ms,
+        )
+        self._trail.tool_uses.append(used)
+        return used
+
+    async def _answer(self, place: int, call: ToolCall) -> tuple[ToolAnswer, bool]:
+        """Answer one call, and say whether an identical one was answered before. Raises: NotACall."""
+        if place >= self._limits.calls_per_step_max:
+            raise NotACall("too_many_calls", f"at most {self._limits.calls_per_step_max} calls in one step")
+        names = [spec.name for spec in self._toolbox.specs]
+        if call.name not in names:
+            raise NotACall("unknown_tool", f"there is no such tool; there are: {', '.join(names) or 'none'}")
+        arguments = read_arguments(call.arguments_text)
+        same = same_call(call.name, arguments)
+        if (before := self._answered.get(same)) is not None:
+            return ToolAnswer(before, True), True
+        answer = _bounded(await _tried(self._toolbox, call.name, arguments))
+        if answer.ok:
+            self._answered[same] = answer.text
+        return answer, False
+
+
+def opening(question: Question, limits: TurnLimits) -> tuple[Message, ...]:
+    """What a model is shown first: the prompt verbatim, then one JSON object with limits, bundle and book."""
+    asked = {
+        "steps_max": limits.steps_max,
+        "output_tokens_max": limits.output_tokens_max,
+        "calls_per_step_max": limits.calls_per_step_max,
+        "deadline_ms": question.deadline_ms,
+    }
+    head = json.dumps({"schema": "question/1", "run_id": question.run_id, "tick": question.tick, "limits": asked})
+    parts = [head[:-1], f'"bundle":{question.bundle.decode()}' if question.bundle else "", f'"book":{question.book.decode()}' if question.book else ""]
+    shown = ",".join(part for part in parts if part) + "}"
+    system = (Message("system", question.prompt),) if question.prompt else ()
+    return (*system, Message("user", shown))
+
+
+def echoed(call: ToolCall) -> ToolCall:
+    """A call as it is sent back: providers refuse a conversation that holds a name or arguments they cannot read."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unnamed"
+    try:
+        read_arguments(call.arguments_text)
+        text = call.arguments_text.strip()
+    except NotACall:
+        text = json.dumps({"unreadable_arguments": call.arguments_text[:UNREADABLE_CHARS_MAX]})
+    return ToolCall(call.id, name, "{}" if text in ("", "null") else text)
+
+
+def _spent(used: Usage, most: int | None) -> str:
+    """Say how much output was used and which share of it was hidden reasoning."""
+    share = f", {used.reasoning_tokens * 100 // used.output_tokens} % of it hidden reasoning" if used.output_tokens else ""
+    limit = f" of {most}" if most is not None else ""
+    return f"{used.output_tokens}{limit} output tokens used{share}"
+
+
+async def _tried(toolbox: Toolbox, name: str, arguments: dict[str, object]) -> ToolAnswer:
+    try:
+        return await toolbox.use(name, arguments)
+    except Exception as error:  # a broken tool is told to the model, and named by its kind alone
+        return _refusal("tool_fault", f"the tool broke ({type(error).__name__})")
+
+
+def _bounded(answer: ToolAnswer) -> ToolAnswer:
+    if len(answer.text) <= TOOL_BYTES_MAX:
+        return answer
+    return _refusal("too_long", f"the answer has {len(answer.text)} bytes, at most {TOOL_BYTES_MAX} are shown; ask for less")
+
+
+def _refusal(reason: str, detail: str) -> ToolAnswer:
+    told = json.dumps({"error": reason, "detail": plain_text(detail, 300)}, ensure_ascii=False)
+    return ToolAnswer(told.encode(), False, reason)

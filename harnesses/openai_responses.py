@@ -1,0 +1,149 @@
+"""OpenAI responses.
+
+Source: the API reference, responses and their streaming events. Nothing is stored at the provider: hidden reasoning comes
+encrypted and goes back as it came. A stream ends with `response.completed`, `.incomplete` or `.failed`; one that ends
+without them was cut off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from harnesses.endpoint import StepLimits, Wire
+from harnesses.http import HttpDoor, TransportFault
+from harnesses.manifest import ModelManifest
+from harnesses.message import Message, Reply, Stop, ToolCall
+from harnesses.provider import ProviderFault
+from harnesses.reading import AnswerReading, Record, arguments_of, read_record, refuse_error, text_of
+from harnesses.sse import ServerEvent
+from harnesses.tools import ToolSpec
+from harnesses.usage import responses_usage
+
+LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+LENGTH = ("max_output_tokens", "max_tokens", "length")
+
+
+class OpenAiResponses:
+    """Completes a conversation by OpenAI responses."""
+
+    def __init__(self, manifest: ModelManifest, model: str, door: HttpDoor) -> None:
+        self._manifest = manifest
+        self._model = model
+        self._door = door
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits, wire: Wire
+    ) -> Reply:
+        """Answer once. Raises: ProviderFault, LimitSpent."""
+        body = json.dumps(self._body(messages, tools, limits), ensure_ascii=True, separators=(",", ":")).encode()
+        key = self._door.address.key
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        return await self._door.ask(
+            self._door.address.path("responses"), headers, body, limits.deadline_ms, wire, ResponsesReading
+        )
+
+    def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
+        body: Record = {"model": self._model, "store": False, "max_output_tokens": limits.output_tokens_max}
+        if instructions := "\n\n".join(message.text for message in messages if message.role == "system"):
+            body["instructions"] = instructions
+        body["input"] = [item for message in messages for item in _items(message)]
+        if tools:
+            body["tools"] = [
+                {"type": "function", "name": spec.name, "description": spec.description, "parameters": spec.parameters, "strict": False}
+                for spec in tools
+            ]
+        body |= self._manifest.sampling.model_dump(exclude_none=True)
+        if self._manifest.reasoning:
+            body |= {"reasoning": {"effort": self._manifest.reasoning.effort}, "include": ["reasoning.encrypted_content"]}
+        if self._manifest.provider.stream:
+            body["stream"] = True
+        return body
+
+
+def _items(message: Message) -> list[Record]:
+    match message.role:
+        case "system":
+            return []
+        case "tool":
+            return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.text}]
+        case "assistant" if message.native:
+            calls = iter(message.tool_calls)
+            return [{**item, **_call_item(next(calls))} if item.get("type") == "function_call" else item for item in message.native]
+        case _:
+            text = [{"role": message.role, "content": message.text}] if message.text else []
+            return [*text, *(_call_item(call) for call in message.tool_calls)]
+
+
+def _call_item(call: ToolCall) -> Record:
+    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments_text}
+
+
+class ResponsesReading(AnswerReading):
+    """Reads one response."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: list[Record] = []
+        """Items as they were done; a last event may come without them."""
+        self._response: Record | None = None
+
+    def take(self, event: ServerEvent) -> bool:
+        """Take one event."""
+        if event.data.strip() == "[DONE]":
+            return True
+        said = read_record(event.data)
+        kind = said.get("type") or event.name
+        if kind == "error":
+            refuse_error(said if said.get("error") else {"error": said})
+        if kind == "response.output_item.done" and isinstance(said.get("item"), dict):
+            self._items.append(said["item"])
+        if kind in LAST and isinstance(said.get("response"), dict):
+            self._response = said["response"]
+        return self._response is not None
+
+    def take_whole(self, said: Record) -> None:
+        """Take a response that came whole."""
+        refuse_error(said)
+        if not isinstance(said.get("output"), list):
+            raise ProviderFault("the provider's answer has no output")
+        self._response = said
+
+    def reply(self) -> Reply:
+        """Say what was read. Raises: TransportFault when it was cut off, ProviderFault when it failed."""
+        response = self._response
+        if response is None:
+            raise TransportFault("cut_off", "the stream ended before the answer did")
+        refuse_error(response)
+        if response.get("status") in ("failed", "cancelled"):
+            raise ProviderFault(f"the response {response['status']}")
+        output = response.get("output") or self._items
+        items = [item for item in output if isinstance(item, dict)]
+        text = "".join(_said(item) for item in items if item.get("type") == "message")
+        calls = tuple(_call(item) for item in items if item.get("type") == "function_call")
+        reasoned = "".join(text_of(item.get("summary")) for item in items if item.get("type") == "reasoning")
+        native = [item for item in items if item.get("type") in ("message", "function_call") or item.get("encrypted_content")]
+        thought = any(item.get("type") == "reasoning" for item in native)
+        named = text_of(response.get("model"))
+        return Reply(text, calls, responses_usage(response.get("usage")), _stop(response, bool(calls)), named, native if thought else None, reasoned)
+
+
+def _stop(response: Record, calls: bool) -> Stop:
+    if response.get("status") == "incomplete":
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, dict) else None
+        return "length" if reason in LENGTH else "other"
+    return "tools" if calls else "end"
+
+
+def _said(item: Record) -> str:
+    content = item.get("content")
+    parts = content if isinstance(content, list) else []
+    return text_of(content) if isinstance(content, str) else "".join(
+        text_of(part.get("text")) or text_of(part.get("refusal")) for part in parts if isinstance(part, dict)
+    )
+
+
+def _call(item: Record) -> ToolCall:
+    call_id = text_of(item.get("call_id")) or text_of(item.get("id"))
+    return ToolCall(call_id, text_of(item.get("name")), arguments_of(item.get("arguments")))

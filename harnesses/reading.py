@@ -1,0 +1,125 @@
+"""Reading a provider's answer as it comes, whether it is one JSON object or a stream of events.
+
+Which of the two it is, its first letter says: a server may ignore what it was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from typing import Any
+
+from harnesses.http import TransportFault
+from harnesses.message import Reply
+from harnesses.provider import ProviderFault
+from harnesses.sse import EventReader, ServerEvent
+
+TRANSIENT_TYPES = frozenset(
+    "rate_limit_error overloaded_error api_error timeout_error server_error rate_limit_exceeded service_unavailable".split()
+)
+"""Error types, said inside an answer, that another attempt may not meet."""
+
+Record = dict[str, Any]
+
+
+class AnswerReading(ABC):
+    """Reads one answer; each dialect says what its objects and events mean."""
+
+    def __init__(self) -> None:
+        self._begin: bytes | None = b""
+        """Bytes before it is known which of the two the answer is; none after."""
+        self._whole: bytearray | None = None
+        self._events = EventReader()
+        self._events_read = 0
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take the next bytes; True when nothing more is needed. Raises: ProviderFault."""
+        if self._begin is not None:
+            self._begin += chunk
+            if not (begun := self._begin.removeprefix(b"\xef\xbb\xbf").lstrip()):
+                return False
+            chunk, self._begin = self._begin, None
+            if begun[:1] in (b"{", b"[", b'"', b"<"):
+                self._whole, chunk = bytearray(), begun
+        if self._whole is not None:
+            self._whole += chunk
+            return False
+        return any([self._taken(event) for event in self._events.feed(chunk)])
+
+    def end(self) -> Reply:
+        """Say what was read. Raises: TransportFault when it was cut off, ProviderFault when it makes no sense."""
+        if self._whole is not None:
+            self.take_whole(read_record(bytes(self._whole)))
+            return self.reply()
+        for event in self._events.end():
+            self._taken(event)
+        if not self._events_read:
+            raise TransportFault("cut_off", "the provider ended its answer before it began")
+        return self.reply()
+
+    def lost(self) -> Reply:
+        """Say what was read although the connection broke: an answer whose own end had come is whole."""
+        return self.end()
+
+    def _taken(self, event: ServerEvent) -> bool:
+        self._events_read += 1
+        return self.take(event)
+
+    @abstractmethod
+    def take(self, event: ServerEvent) -> bool:
+        """Take one event of a stream; True when it is the last that matters."""
+
+    @abstractmethod
+    def take_whole(self, said: Record) -> None:
+        """Take an answer that came as one object."""
+
+    @abstractmethod
+    def reply(self) -> Reply:
+        """Say what was read."""
+
+
+def read_record(data: bytes | str) -> Record:
+    """Read a JSON object. Raises: TransportFault when it ends before it should, ProviderFault when it is none."""
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, json.JSONDecodeError) and _ends_early(error):
+            raise TransportFault("cut_off", "the provider's answer ends inside itself") from None
+        raise ProviderFault("the provider's answer is not JSON") from None
+    if not isinstance(said, dict):
+        raise ProviderFault("the provider's answer is not a JSON object")
+    return said
+
+
+def _ends_early(error: json.JSONDecodeError) -> bool:
+    return error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip())
+
+
+def refuse_error(said: Record) -> None:
+    """Raise what an answer says went wrong. Raises: TransportFault, ProviderFault."""
+    error = said.get("error")
+    if not error:
+        return
+    record = error if isinstance(error, dict) else {"message": str(error)}
+    kind, code = str(record.get("type") or ""), record.get("code")
+    message = str(record.get("message") or kind or "error")
+    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isascii() and code.isdigit() and len(code) < 4) else 0
+    if number in (408, 429) or number >= 500 or kind in TRANSIENT_TYPES or code in TRANSIENT_TYPES:
+        raise TransportFault(f"error {code or kind}", message)
+    raise ProviderFault(f"error {code or kind}: {message}")
+
+
+def text_of(value: object) -> str:
+    """A text field that may be absent, null, or a list of parts with text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(text_of(part.get("text")) for part in value if isinstance(part, dict))
+    return ""
+
+
+def arguments_of(value: object) -> str:
+    """Arguments as JSON text, whether they came as text or as an object."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,151 @@
+"""Chat completions: what hosts send, whole and streamed, becomes one reply (API reference, chat completions)."""
+
+import pytest
+
+from harnesses.message import Message, ToolCall, Usage
+from harnesses.provider import ProviderFault
+from tests.harnesses.wire import KEY, QUOTE, complete, serving, stream, whole
+
+USAGE = {"prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 130, "prompt_tokens_details": {"cached_tokens": 40}, "completion_tokens_details": {"reasoning_tokens": 20}}
+COUNTED = Usage(100, 40, 0, 30, 20)
+
+
+def completion(message: dict, stop: str = "stop", **more: object) -> dict:
+    return {"id": "c", "model": "m-1-0901", "choices": [{"index": 0, "message": message, "finish_reason": stop}], "usage": USAGE, **more}
+
+
+def chunk(delta: dict, stop: str | None = None, **more: object) -> dict:
+    return {"id": "c", "model": "m-1-0901", "choices": [{"index": 0, "delta": delta, "finish_reason": stop}], "usage": None, **more}
+
+
+def call(name: str, arguments: object, **more: object) -> dict:
+    return {"type": "function", "function": {"name": name, "arguments": arguments}, **more}
+
+
+LAST = {"id": "c", "model": "m-1-0901", "choices": [], "usage": USAGE}
+DONE = b"data: [DONE]\n\n"
+
+
+async def test_a_streamed_answer_is_put_together_and_its_usage_read() -> None:
+    async with serving(stream(chunk({"role": "assistant", "content": ""}), chunk({"content": "he"}), b": ping\n\n", chunk({"content": "llo"}), chunk({}, "stop"), LAST, DONE, hang=True)) as server:
+        reply = await complete(server)
+    assert (reply.text, reply.stop, reply.usage, reply.model_reported, reply.tool_calls) == ("hello", "end", COUNTED, "m-1-0901", ())
+
+
+async def test_the_request_holds_what_the_manifest_says_and_the_key_stands_in_one_header_alone() -> None:
+    async with serving(whole(completion({"content": "x"}))) as server:
+        await complete(server)
+    assert server.paths == ["/v1/chat/completions"]
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    body = server.bodies[0]
+    assert KEY not in str(body)
+    assert body["messages"] == [{"role": "system", "content": "be brief"}, {"role": "user", "content": '{"schema":"question/1"}'}]
+    assert body["tools"] == [{"type": "function", "function": {"name": "quote", "description": QUOTE.description, "parameters": QUOTE.parameters}}]
+    assert (body["model"], body["max_tokens"], body["tool_choice"], body["stream"]) == ("m-1", 4_096, "auto", True)
+    assert body["stream_options"] == {"include_usage": True}
+
+
+async def test_the_local_manifest_asks_for_whole_answers_and_sends_its_sampling() -> None:
+    async with serving(whole(completion({"content": "x"}))) as server:
+        await complete(server, "local-1")
+    assert "stream" not in server.bodies[0] and (server.bodies[0]["temperature"], server.bodies[0]["seed"]) == (0.0, 7)
+
+
+@pytest.mark.parametrize("as_events", [False, True])
+async def test_parallel_calls_with_arguments_as_text_and_as_an_object(as_events: bool) -> None:
+    first, second = call("quote", '{"token":"0x1"}', id="a"), call("pool", {"key": "é"}, id="b")
+    if as_events:
+        pieces = [
+            chunk({"tool_calls": [{"index": 0, **call("quote", '{"tok', id="a")}]}),
+            chunk({"tool_calls": [{"index": 1, **call("pool", {"key": "é"}, id="b")}]}),
+            chunk({"tool_calls": [{"index": 0, "function": {"arguments": 'en":"0x1"}'}}]}),
+            chunk({}, "tool_calls"),
+        ]
+        answer = stream(*pieces, LAST, DONE)
+    else:
+        answer = whole(completion({"content": None, "tool_calls": [first, second]}, "tool_calls"))
+    async with serving(answer) as server:
+        reply = await complete(server)
+    assert reply.tool_calls == (ToolCall("a", "quote", '{"token":"0x1"}'), ToolCall("b", "pool", '{"key": "é"}'))
+    assert (reply.stop, reply.text) == ("tools", "")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [[{"index": 0, **call("quote", "{}", id="a")}], [{"index": 0, **call("pool", "{", id="b")}], [{"index": 0, "function": {"arguments": "}"}}]],
+        [[call("quote", "{}", id="a"), call("pool", "{}", id="b")]],
+        [[call("quote", "{}", id="a")], [call("pool", "{", id="b")], [{"function": {"arguments": "}"}}]],
+        [[{"index": 3, **call("quote", "{}", id="a")}], [{"index": 7, **call("pool", "{}", id="b")}]],
+    ],
+    ids=["every index 0", "no index, one chunk", "no index, in pieces", "indexes with gaps"],
+)
+async def test_calls_are_told_apart_although_hosts_number_them_oddly(pieces: list) -> None:
+    async with serving(stream(*(chunk({"tool_calls": calls}) for calls in pieces), chunk({}, "tool_calls"), DONE)) as server:
+        reply = await complete(server)
+    assert reply.tool_calls == (ToolCall("a", "quote", "{}"), ToolCall("b", "pool", "{}"))
+
+
+async def test_the_conversation_goes_back_in_the_provider_s_own_words() -> None:
+    said = (
+        Message("assistant", "", (ToolCall("a", "quote", '{"token":"0x1"}'),), native={"reasoning_content": "hm"}),
+        Message("tool", '{"price":"1"}', tool_call_id="a"),
+    )
+    async with serving(whole(completion({"content": "x"}))) as server:
+        await complete(server, messages=(Message("user", "q"), *said))
+    assert server.bodies[0]["messages"][1:] == [
+        {"role": "assistant", "content": None, "reasoning_content": "hm", "tool_calls": [{"id": "a", "type": "function", "function": {"name": "quote", "arguments": '{"token":"0x1"}'}}]},
+        {"role": "tool", "tool_call_id": "a", "content": '{"price":"1"}'},
+    ]
+
+
+async def test_hidden_reasoning_that_ate_the_output_limit_is_seen() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 500, "total_tokens": 509, "completion_tokens_details": {"reasoning_tokens": 500}}
+    async with serving(whole(completion({"content": "", "reasoning_content": "hm"}, "length", usage=usage))) as server:
+        reply = await complete(server)
+    assert (reply.stop, reply.text, reply.usage.output_tokens, reply.usage.reasoning_tokens) == ("length", "", 500, 500)
+
+
+async def test_hidden_reasoning_that_is_shown_but_not_counted_is_shared_out_and_flagged() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 100, "total_tokens": 109}
+    async with serving(whole(completion({"content": "x" * 10, "reasoning": "y" * 90}, usage=usage))) as server:
+        reply = await complete(server)
+    assert (reply.usage.reasoning_tokens, reply.usage.flags, reply.text) == (90, ("reasoning_estimated",), "x" * 10)
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "ab"), ({"content": None, "refusal": "no"}, "no"), ({}, ""), ({"content": 7}, "")],
+)
+async def test_content_of_any_shape_is_text_or_nothing(message: dict, text: str) -> None:
+    async with serving(whole(completion(message))) as server:
+        assert (await complete(server)).text == text
+
+
+async def test_an_old_function_call_is_a_call_and_a_filter_is_another_stop() -> None:
+    old = completion({"content": None, "function_call": {"name": "quote", "arguments": "{}"}}, "function_call")
+    async with serving(whole(old), whole(completion({"content": "so"}, "content_filter"))) as server:
+        first, second = await complete(server), await complete(server)
+    assert (first.tool_calls, first.stop) == ((ToolCall("", "quote", "{}"),), "tools")
+    assert (second.text, second.stop) == ("so", "other")
+
+
+async def test_a_stream_without_done_is_whole_once_its_stop_came() -> None:
+    async with serving(stream(chunk({"content": "x"}), chunk({}, "stop"), drop=True)) as server:
+        reply = await complete(server)
+    assert (reply.text, reply.usage) == ("x", None)
+
+
+@pytest.mark.parametrize("said", [b"[]", b'"x"', b"{}", b"<html>busy</html>", b'{"choices": null}', b"[" * 100_000, b'{"a":' + b"9" * 5_000 + b"}"])
+async def test_what_is_no_completion_is_a_fault_and_never_an_answer(said: bytes) -> None:
+    async with serving(whole(said)) as server:
+        with pytest.raises(ProviderFault):
+            await complete(server)
+    assert len(server.bodies) == 1
+
+
+async def test_a_choice_that_is_not_the_first_is_not_read() -> None:
+    two = completion({"content": "first"})
+    two["choices"].append({"index": 1, "message": {"content": "second"}, "finish_reason": "stop"})
+    async with serving(whole(two)) as server:
+        assert (await complete(server)).text == "first"
