@@ -134,7 +134,7 @@ class AnthropicReading(AnswerReading):
             raise ProviderFault("the provider reported an error that cannot be read")
         match kind:
             case "message_start":
-                self._begin(_record(said.get("message")))
+                self._start(_record(said.get("message")))
             case "content_block_start":
                 self._blocks[said.get("index")] = dict(_record(said.get("content_block")))
             case "content_block_delta":
@@ -151,7 +151,7 @@ class AnthropicReading(AnswerReading):
         refuse_error(said)
         if not isinstance(said.get("content"), list):
             raise ProviderFault("the provider's answer has no content")
-        self._begin(said)
+        self._start(said)
         self._stop = text_of(said.get("stop_reason"))
         self._blocks = {place: block for place, block in enumerate(said["content"]) if isinstance(block, dict)}
         self._complete = True
@@ -172,7 +172,7 @@ class AnthropicReading(AnswerReading):
         thought = any(block.get("type") not in ("text", "tool_use") for block in native)
         return Reply(text, calls, usage, stop, self._model, native if thought else None, reasoned)
 
-    def _begin(self, message: Record) -> None:
+    def _start(self, message: Record) -> None:
         self._model = text_of(message.get("model")) or self._model
         self._usage |= _record(message.get("usage"))
 
