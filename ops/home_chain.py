@@ -12,7 +12,7 @@ from pathlib import Path
 
 from chain.devnet import process
 from chain.devnet.process import Progress, nobody
-from chain.devnet.standing import Standing, folder_of
+from chain.devnet.standing import Standing
 from chain.rpc import Lane, RpcDoor
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
@@ -35,12 +35,10 @@ class HomeChain:
     async def up(self, state: WindowState) -> Lane:
         """Bring the chain up, at least as far as the journal knows it. Raises: ChainFault."""
         before = await self._standing()
-        anchor_ms = None if before and before.seed == self.seed else anchor_of(state, before)
+        anchor_ms = None if before and before.seed == self.seed and before.anchor_ms else anchor_of(state, before)
         standing = await process.ensure(
-            self.home, clock=self.clock, seed=self.seed, min_height=state.head_block + 1, anchor_ms=anchor_ms, progress=self.progress
+            self.home, clock=self.clock, seed=self.seed, min_height=state.head_block + 1, anchor_ms=anchor_ms, of_window=True, progress=self.progress
         )
-        if before is None or before.owner_pid != standing.owner_pid:
-            self._claim.write_text(str(standing.owner_pid))
         return Lane(DEVNET, standing.url)
 
     async def watch(self, door: RpcDoor, state: WindowState) -> None:
@@ -59,17 +57,11 @@ class HomeChain:
     async def down(self) -> None:
         """End the chain if a window brought it up; one that a person brought up stays."""
         standing = await self._standing()
-        if standing is not None and self._claim.is_file() and self._claim.read_text() == str(standing.owner_pid):
+        if standing is not None and standing.of_window:
             await process.down(self.home, clock=self.clock)
-            self._claim.unlink(missing_ok=True)
 
     async def _standing(self) -> Standing | None:
         return await asyncio.to_thread(process.status, self.home)
-
-    @property
-    def _claim(self) -> Path:
-        """Names the owner process that a window brought up."""
-        return folder_of(self.home) / "of_a_window"
 
 
 def anchor_of(state: WindowState, found: Standing | None) -> int | None:

@@ -11,6 +11,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,6 +46,7 @@ class Wanted:
     """None: the chain is ready now and its block 0 lies as far back as it must."""
     min_height: int
     tape: Path | None
+    of_window: bool
 
 
 async def own(wanted: Wanted, clock: Clock) -> None:
@@ -53,14 +55,34 @@ async def own(wanted: Wanted, clock: Clock) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     tape = read_tape(wanted.tape.read_text()) if wanted.tape else None
-    with standing.ownership(wanted.folder):
+    with standing.ownership(wanted.folder) as holds:
+        standing.write(wanted.folder, announced(wanted))
         chain = Devnet.build(wanted.seed, block_time_ms=wanted.block_time_ms, tape=tape, pid_file=wanted.folder / "node.pid")
         held = first_standing(chain, wanted, clock)
         try:
-            await live(chain, held, wanted.folder, clock, stopping)
+            await live(chain, held, wanted.folder, clock, stopping, holds)
         finally:
             chain.close()
-        standing.forget(wanted.folder)
+        if holds():
+            standing.forget(wanted.folder)
+
+
+def announced(wanted: Wanted) -> Standing:
+    """What is known before the node is up: that it is being built, by whom and for whom."""
+    return Standing(
+        phase=BUILDING,
+        reason="",
+        url="",
+        owner_pid=os.getpid(),
+        node_pid=0,
+        seed=wanted.seed,
+        block_time_ms=wanted.block_time_ms,
+        anchor_ms=wanted.anchor_ms or 0,
+        block0_hash="",
+        height=0,
+        target_block=max(wanted.min_height, HISTORY_BLOCKS),
+        of_window=wanted.of_window,
+    )
 
 
 def first_standing(chain: Devnet, wanted: Wanted, clock: Clock) -> Standing:
@@ -68,14 +90,10 @@ def first_standing(chain: Devnet, wanted: Wanted, clock: Clock) -> Standing:
     due = due_block(clock.now_ms(), wanted.anchor_ms, wanted.block_time_ms) if wanted.anchor_ms is not None else 0
     oldest = max(wanted.min_height, chain.height + HISTORY_BLOCKS)
     target = due if oldest < due <= oldest + STALL_BLOCKS_MAX else oldest
-    return Standing(
-        phase=BUILDING,
-        reason="",
+    return replace(
+        announced(wanted),
         url=chain.url,
-        owner_pid=os.getpid(),
         node_pid=chain.node.pid,
-        seed=wanted.seed,
-        block_time_ms=wanted.block_time_ms,
         anchor_ms=wanted.anchor_ms if wanted.anchor_ms is not None and due <= oldest + STALL_BLOCKS_MAX else 0,
         block0_hash=chain.block_hash(0),
         height=chain.height,
@@ -88,20 +106,31 @@ def due_block(now_ms: int, anchor_ms: int, block_time_ms: int) -> int:
     return (now_ms - anchor_ms) // block_time_ms
 
 
-async def live(chain: Devnet, held: Standing, folder: Path, clock: Clock, stopping: asyncio.Event) -> None:
-    """Play up to the target, then block after block when it is due."""
+async def live(chain: Devnet, held: Standing, folder: Path, clock: Clock, stopping: asyncio.Event, holds: Callable[[], bool]) -> None:
+    """Play up to the target, then block after block when it is due. Raises: ChainFault when it dies, or its folder is removed."""
     try:
         standing.write(folder, held)
         while chain.height < held.target_block and not stopping.is_set():
+            check_ownership(holds)
             await play(chain, held, folder)
+        if stopping.is_set():
+            return
         held = replace(held, phase=LIVE, anchor_ms=held.anchor_ms or clock.now_ms() - chain.height * held.block_time_ms)
         standing.write(folder, replace(held, height=chain.height))
         while not stopping.is_set():
+            check_ownership(holds)
             held = await next_block(chain, held, folder, clock, stopping)
     except (ChainFault, Refused) as fault:
         reason = fault.reason if isinstance(fault, ChainFault) else "refused"
-        standing.write(folder, replace(held, phase=DEAD, reason=reason, height=chain.height))
+        if holds():
+            standing.write(folder, replace(held, phase=DEAD, reason=reason, height=chain.height))
         raise
+
+
+def check_ownership(holds: Callable[[], bool]) -> None:
+    """Look whether the folder is still ours; what is written there may be another chain's by now. Raises: ChainFault("owned")."""
+    if not holds():
+        raise ChainFault("owned", "the folder of this chain was removed")
 
 
 async def next_block(chain: Devnet, held: Standing, folder: Path, clock: Clock, stopping: asyncio.Event) -> Standing:
@@ -144,6 +173,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--anchor-ms", type=int)
     parser.add_argument("--min-height", type=int, default=0)
     parser.add_argument("--tape", type=Path)
+    parser.add_argument("--of-window", action="store_true")
     wanted = Wanted(**vars(parser.parse_args(arguments)))
     try:
         asyncio.run(own(wanted, SystemClock()))

@@ -47,6 +47,7 @@ async def ensure(
     anchor_ms: int | None = None,
     block_time_ms: int = BLOCK_TIME_MS,
     tape: Path | None = None,
+    of_window: bool = False,
     progress: Progress = nobody,
 ) -> Standing:
     """Return a living chain with this seed that has reached `min_height`: the one that is up, or one built now.
@@ -65,7 +66,21 @@ async def ensure(
     same = found is not None and (found.seed, found.block_time_ms) == (seed, block_time_ms)
     await down(home, clock=clock)
     anchor_ms = anchor_ms if anchor_ms is not None else found.anchor_ms or None if found and same else None
-    return await _start(home, clock, seed, min_height, anchor_ms, block_time_ms, tape, progress)
+    wanted = {
+        "--seed": seed,
+        "--block-time-ms": block_time_ms,
+        "--min-height": min_height,
+        "--anchor-ms": anchor_ms,
+        "--tape": tape and tape.resolve(),
+        "--of-window": of_window or None,
+    }
+    try:
+        return await _start(home, clock, wanted, progress)
+    except ChainFault:
+        other = await _built(home, clock, progress)  # another process may have begun one at the same moment
+        if other and other.alive and (other.seed, other.block_time_ms) == (seed, block_time_ms) and other.height >= min_height:
+            return other
+        raise
 
 
 async def up(
@@ -116,25 +131,16 @@ async def _gone(written: Standing, folder: Path, clock: Clock) -> bool:
     return False
 
 
-async def _start(
-    home: Path, clock: Clock, seed: int, min_height: int, anchor_ms: int | None, block_time_ms: int, tape: Path | None, progress: Progress
-) -> Standing:
+async def _start(home: Path, clock: Clock, wanted: dict[str, int | Path | None], progress: Progress) -> Standing:
     require()
     folder = folder_of(home).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    options = {
-        "--seed": seed,
-        "--block-time-ms": block_time_ms,
-        "--min-height": min_height,
-        "--anchor-ms": anchor_ms,
-        "--tape": tape and tape.resolve(),
-    }
     command = [
         sys.executable,
         "-m",
         OWNER_MODULE,
         str(folder),
-        *(str(part) for flag in options.items() if flag[1] is not None for part in flag),
+        *(text for flag, value in wanted.items() if value is not None for text in ((flag,) if value is True else (flag, str(value)))),
     ]
     with (folder / "owner.log").open("w") as log:
         owner = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
@@ -148,10 +154,15 @@ async def _ready(owner: subprocess.Popen, folder: Path, clock: Clock, progress: 
         written = standing.read(folder)
         return written if written and written.owner_pid == owner.pid else None
 
-    await _until_built(written_by_it, lambda: owner.poll() is None, clock, progress)
-    written = written_by_it()
-    if written and written.phase == LIVE and owner.poll() is None:
-        return written
+    try:
+        await _until_built(written_by_it, lambda: owner.poll() is None, clock, progress)
+        written = written_by_it()
+        if written and written.phase == LIVE and owner.poll() is None:
+            return written
+    except BaseException:  # whoever waited for it was told to stop: nobody would ever end it
+        owner.kill()
+        owner.wait()
+        raise
     owner.kill()
     owner.wait()
     said = (folder / "owner.log").read_text(errors="replace").strip().splitlines()
@@ -179,7 +190,8 @@ async def _until_built(written: Callable[[], Standing | None], goes_on: Callable
             return
         if found and found.height != seen:
             seen, since_ms = found.height, clock.monotonic_ms()
-            progress(found.height, found.target_block)
+            if found.url:  # before that only its owner is known
+                progress(found.height, found.target_block)
         await clock.sleep_until(clock.now_ms() + LOOK_MS)
 
 

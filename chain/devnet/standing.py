@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,6 +41,8 @@ class Standing:
     """Newest block when this was written; a live chain is further by now."""
     target_block: int
     """The block at which it was, or will be, ready."""
+    of_window: bool = False
+    """A window brought it up, and ends it; one that a person brought up stays."""
 
     @property
     def alive(self) -> bool:
@@ -79,11 +81,13 @@ def owner_runs(standing: Standing, folder: Path) -> bool:
 
 
 @contextmanager
-def ownership(folder: Path) -> Iterator[None]:
-    """Be the only owner of a home's chain. Raises: ChainFault("owned")."""
+def ownership(folder: Path) -> Iterator[Callable[[], bool]]:
+    """Be the only owner of a home's chain; yields how to ask whether it still is: a folder can be removed under it.
+
+    Raises: ChainFault("owned")."""
     with (folder / "owner.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ChainFault("owned", "another process already owns the local chain of this home") from None
-        yield
+        yield lambda: os.fstat(lock.fileno()).st_nlink > 0

@@ -3,7 +3,10 @@
 import asyncio
 import os
 import select
+import shutil
 import signal
+import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -118,6 +121,37 @@ async def test_progress_is_told_while_a_chain_is_built(home):
     told = []
     up = await process.up(home, clock=CLOCK, seed=SEED, progress=lambda height, target: told.append((height, target)))
     assert told and all(height <= target == up.target_block for height, target in told)
+
+
+async def test_an_interrupted_build_leaves_no_owner_and_no_node(home):
+    building = asyncio.ensure_future(process.up(home, clock=CLOCK, seed=SEED))
+    while (begun := process.status(home)) is None or not begun.url:
+        await CLOCK.sleep_until(CLOCK.now_ms() + 5)
+    building.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await building
+    wait_for_end(begun.node_pid)
+    assert command_of(begun.owner_pid) == command_of(begun.node_pid) == ""
+
+
+async def test_a_chain_whose_folder_is_removed_ends_and_writes_into_no_other(home):
+    up = await process.up(home, clock=CLOCK, seed=SEED, block_time_ms=250)
+    shutil.rmtree(standing.folder_of(home))
+    next_one = await process.up(home, clock=CLOCK, seed=SEED, block_time_ms=250)
+    wait_for_end(up.owner_pid)
+    assert (process.status(home).owner_pid, command_of(up.node_pid)) == (next_one.owner_pid, "")
+
+
+async def test_a_process_that_only_looks_like_the_owner_or_the_node_by_its_number_is_left_alone(home):
+    up = await process.up(home, clock=CLOCK, seed=SEED)
+    await process.down(home, clock=CLOCK)
+    folder = standing.folder_of(home)
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        standing.write(folder, replace(up, owner_pid=stranger.pid, node_pid=stranger.pid))
+        (folder / "node.pid").write_text(f"{stranger.pid} 8545\n")
+        assert process.status(home).reason == "its process is gone" and not await process.down(home, clock=CLOCK)
+        assert stranger.poll() is None
+        stranger.kill()
 
 
 def test_a_torn_standing_is_no_standing(tmp_path):
