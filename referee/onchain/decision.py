@@ -7,7 +7,8 @@
      "inputs": ["what it relied on"],
      "note": "why"}
 
-`inputs` and `note` may be left out; an empty list of orders is a hold. Unknown fields are refused and nothing is
+`inputs` and `note` may be left out; an empty list of orders is a hold. An input begins with what was relied on: `bundle`,
+`book`, `plan`, or the name of a tool, then what it was asked; they are kept verbatim and move nothing. Unknown fields are refused and nothing is
 repaired: no broken answer ever becomes a trade or a hold. What parses may still be refused, order by order, by a rule:
 open-lp and close-lp as `not_yet`, stops, limits and other standing orders by their names (ONC-26).
 """

@@ -8,7 +8,7 @@ never fills. Pure: `ops/live_tools.py` fetches what is shown here, a replayed tu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -230,6 +230,15 @@ def specs_of(names: Iterable[str]) -> tuple[ToolSpec, ...]:
             raise ValueError(f"no tool named {name[:40]!r}; known: {', '.join(TOOLS)}")
         found.append(TOOLS[name].spec)
     return tuple(found)
+
+
+SHOWN = ("bundle", "book", "plan")
+"""What a turn relies on without a tool."""
+
+
+def unseen_inputs(inputs: Iterable[str], used: Collection[str]) -> tuple[str, ...]:
+    """Name the inputs of a decision that stand for a tool its turn did not use; words of the stack's own are passed over."""
+    return tuple(said for said in inputs if (word := said.split()[0].lower() if said.split() else "") in TOOLS and word not in (*SHOWN, *used))
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
