@@ -22,6 +22,8 @@ from ledgers.journal import Journal
 from ledgers.store import Store
 from ops.home_chain import DEVNET, HomeChain
 from ops.live_market import LiveMarket
+from ops.live_tools import LiveTools
+from ops.models import Models
 from ops.scheduler import TickAlarm
 from ops.settings import BadSettings, Settings
 from referee.onchain.baselines import Baseline, baseline, scripted
@@ -48,10 +50,11 @@ async def live_window(
     """Build a window's doors, fresh or as its journal left it, and close them at the end.
 
     Raises: BadWindow, BadSettings, ChainFault."""
-    network, state = network_named(window.network), folded(journal.read())
-    places = seats(window, journal.window_id, clock)
+    network, state, models = network_named(window.network), folded(journal.read()), Models(settings, clock)
+    places = seats(window, journal.window_id, models)
     home_chain = HomeChain(home=settings.home, seed=window.seed, clock=clock, progress=progress) if network.name == DEVNET else None
     async with AsyncExitStack() as closing:
+        closing.push_async_callback(models.close)
         if home_chain is not None:
             closing.push_async_callback(home_chain.down)
         door = RpcDoor([await home_chain.up(state)] if home_chain else lanes(settings, network), clock=clock)
@@ -60,6 +63,7 @@ async def live_window(
         closing.callback(alarm.close)
         found = await probed(door, network, clock, state)
         live = assembled(window, places, journal, state, door, network, found, clock, alarm)
+        models.tables.tools, models.tables.plan_of = live_tools(live), live.plan_of
         await live.market.index.advance((await live.desk.pin()).block)  # a window taken up late sells before it shows anything
         yield live, home_chain
 
@@ -84,6 +88,12 @@ def assembled(
         code_sha256=code_sha256(),
         state=state,
     )
+
+
+def live_tools(live: LiveWindow) -> LiveTools:
+    """The tools of a window's models, over its own desk and market."""
+    assert isinstance(live.market, LiveMarket) and isinstance(live.desk, Desk), "tools are laid out over a real node"
+    return LiveTools(market=live.market, desk=live.desk, rules=live.rules, state=live.state)
 
 
 def desk_of(state: WindowState, desk: Desk, found: Capabilities) -> Desk:
@@ -126,14 +136,16 @@ def lanes(settings: Settings, network: Network) -> list[Lane]:
 # --- stacks -----------------------------------------------------------------------------------------------------------
 
 
-def seats(window: Window, window_id: str, clock: Clock) -> dict[str, Seat]:
-    """Seat every run of a window. Shapes: by run id, in the order of the file. Raises: BadWindow."""
+def seats(window: Window, window_id: str, models: Models) -> dict[str, Seat]:
+    """Seat every run of a window. Shapes: by run id, in the order of the file. Raises: BadWindow, BadSettings, CorruptJournal."""
     harness = load_harness(HARNESS)
-    return {plan.run_id: _seat(window, plan, harness, clock) for plan in window.runs(window_id)}
+    return {plan.run_id: _seat(window, plan, harness, models) for plan in window.runs(window_id)}
 
 
-def _seat(window: Window, plan: RunPlan, harness: Harness, clock: Clock) -> Seat:
+def _seat(window: Window, plan: RunPlan, harness: Harness, models: Models) -> Seat:
     try:
+        if plan.stack.model is not None:
+            return models.seat(plan)
         built = _baseline(window, plan, harness)
     except ValueError as error:
         raise BadWindow(f"stack {plan.stack.name}: {error}") from None
@@ -141,7 +153,7 @@ def _seat(window: Window, plan: RunPlan, harness: Harness, clock: Clock) -> Seat
         run_id=plan.run_id,
         copy=plan.copy,
         stack=built.stack,
-        provider=built.provider(clock),
+        provider=built.provider(models.clock),
         prompt="",
         seed=built.seed,
         turn_ms_max=built.turn_ms_max,

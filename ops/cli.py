@@ -78,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_playing(commands)
     _add_reading(commands)
+    _add_exam(commands)
     return whole
 
 
@@ -114,6 +115,31 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="to this file instead of standard output")
     export.set_defaults(command=export_journal)
     _add_json(commands.add_parser("rules", help="print the rules with source, value and proving test", allow_abbrev=False), print_rules)
+
+
+def _add_exam(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    exam = commands.add_parser("exam", help="sit, list, show, replay and capture the entrance exam", allow_abbrev=False)
+    asked = exam.add_subparsers(title="actions", metavar="ACTION", required=True)
+    sit = asked.add_parser("sit", help="let a model sit the exam under the limits of a harness (0 passed, 1 failed, 3 not sat)", allow_abbrev=False)
+    sit.add_argument("--model", required=True, metavar="NAME")
+    sit.add_argument("--harness", required=True, metavar="NAME")
+    sit.add_argument("--prompt", metavar="NAME", help="another prompt than a window's usual one")
+    _add_json(sit, sit_exam)
+    _add_json(asked.add_parser("list", help="list every sitting", allow_abbrev=False), list_sittings)
+    show = asked.add_parser("show", help="show the sittings as a table, or one of them whole", allow_abbrev=False)
+    show.add_argument("sitting", nargs="?", metavar="SITTING")
+    _add_json(show, show_sitting)
+    replay = asked.add_parser("replay", help="hear a sitting's checks again, without network", allow_abbrev=False)
+    replay.add_argument("sitting", metavar="SITTING")
+    _add_json(replay, replay_sitting)
+    _add_json(asked.add_parser("turns", help="say which turns the exam has", allow_abbrev=False), list_exam_turns)
+    capture = asked.add_parser("capture", help="keep one turn of a run of the local chain as an exam turn", allow_abbrev=False)
+    capture.add_argument("run", metavar="RUN")
+    capture.add_argument("--turn", type=int, required=True, metavar="N", help="the tick, from 0")
+    capture.add_argument("--name", metavar="NAME", help="the sheet's name")
+    capture.add_argument("--purpose", default="", metavar="WORDS", help="why this turn is in the exam")
+    capture.add_argument("-o", "--output", type=Path, metavar="FILE")
+    _add_json(capture, capture_turn)
 
 
 def _add_json(command: argparse.ArgumentParser, does: Command) -> None:
@@ -165,8 +191,9 @@ def run_window(asked: argparse.Namespace) -> int:
 def check_window(asked: argparse.Namespace) -> int:
     """`referee check`."""
     from ops.playing import checked
+    from ops.settings import load_settings
 
-    text, data = checked(asked.window)
+    text, data = checked(load_settings(), asked.window)
     say(asked, text, data)
     return FINE
 
@@ -259,6 +286,65 @@ def print_rules(asked: argparse.Namespace) -> int:
     from ops.rules import rules_list
 
     say(asked, *rules_list())
+    return FINE
+
+
+# --- the entrance exam ----------------------------------------------------------------------------------------------
+
+
+def sit_exam(asked: argparse.Namespace) -> int:
+    """`referee exam sit`."""
+    from ops.exam_cli import sat
+    from ops.settings import load_settings
+
+    text, sitting = sat(load_settings(), asked.model, asked.harness, asked.prompt)
+    say(asked, text, sitting)
+    return {"pass": FINE, "fail": DIFFERENT}.get(sitting["verdict"]["standing"], OUTSIDE)
+
+
+def list_sittings(asked: argparse.Namespace) -> int:
+    """`referee exam list`."""
+    from ops.exam_cli import listed
+    from ops.settings import load_settings
+
+    say(asked, *listed(load_settings()))
+    return FINE
+
+
+def show_sitting(asked: argparse.Namespace) -> int:
+    """`referee exam show`."""
+    from ops.exam_cli import shown
+    from ops.settings import load_settings
+
+    say(asked, *shown(load_settings(), asked.sitting))
+    return FINE
+
+
+def replay_sitting(asked: argparse.Namespace) -> int:
+    """`referee exam replay`."""
+    from ops.exam_cli import replayed
+    from ops.settings import load_settings
+
+    text, data, equal = replayed(load_settings(), asked.sitting)
+    say(asked, text, data)
+    return FINE if equal else DIFFERENT
+
+
+def list_exam_turns(asked: argparse.Namespace) -> int:
+    """`referee exam turns`."""
+    from ops.exam_cli import exam_list
+
+    say(asked, *exam_list())
+    return FINE
+
+
+def capture_turn(asked: argparse.Namespace) -> int:
+    """`referee exam capture`."""
+    from ops.exam_cli import captured
+    from ops.settings import load_settings
+
+    name = asked.name or f"{asked.run}-{asked.turn}"
+    say(asked, *captured(load_settings(), asked.run, asked.turn, name, asked.purpose, asked.output))
     return FINE
 
 

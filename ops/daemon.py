@@ -21,6 +21,7 @@ from ledgers.store import Store
 from ops.assembly import held_store, live_window, seats
 from ops.collector import rest
 from ops.home_chain import HomeChain
+from ops.models import Models
 from ops.settings import Settings
 from referee.onchain.live import LiveWindow
 from referee.onchain.run import open_window, play_window, resume
@@ -52,7 +53,7 @@ class Played:
 async def play_file(settings: Settings, path: Path, clock: Clock, *, besides: tuple[Beside, ...] = (), progress: Progress = nobody) -> Played:
     """Open a window from its file and play it. Raises: BadWindow, BadSettings, Fault, Refused; KeyboardInterrupt when ended at once."""
     window = load_window(path)
-    seats(window, "w0", clock)
+    seats(window, "w0", Models(settings, clock))
     with held_store(settings) as store:
         journal = store.journal(next_window_id(store.window_ids()))
         return await _play(settings, store, journal, window, clock, besides, progress, open_window)

@@ -18,6 +18,7 @@ from ops.daemon import Played, play_file, play_on
 from ops.lines import counted
 from ops.local_chain import ProgressLine
 from ops.metrics import Metrics, serve
+from ops.models import Models
 from ops.reporting import write_report
 from ops.settings import Settings
 from ops.tail import Seen, follow
@@ -112,11 +113,11 @@ def _served(metrics: Metrics, port: int | None) -> Iterator[None]:
         stop()
 
 
-def checked(path: Path) -> tuple[str, dict[str, object]]:
+def checked(settings: Settings, path: Path) -> tuple[str, dict[str, object]]:
     """Say what a window file would play. Raises: BadWindow."""
     window = load_window(path)
     network = network_named(window.network)
-    places = seats(window, "w0", SystemClock())
+    places = seats(window, "w0", Models(settings, SystemClock()))
     ticks = ticks_in(window.length_ms, window.interval_ms)
     text = (
         f"{path.name} can be played: {counted(len(places), 'run')} of {counted(len(window.stacks), 'stack')} on {network.label}, "

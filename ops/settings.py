@@ -1,16 +1,19 @@
 """The settings: what the environment says, read once at the edge.
 
-Addresses of nodes carry keys: they are secrets here, and everywhere else a lane has only a name.
+Addresses of nodes and of providers carry keys: they are secrets here, and everywhere else these have only names.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from harnesses.address import Address
 from ledgers.errors import RefereeError
 
 SCHEMES = ("http", "https")
@@ -48,6 +51,17 @@ class Settings(BaseSettings):
             if not _is_address(url):
                 raise BadSettings(f"address {place} of REFEREE_RPC_URLS is not an http or https address; separate addresses by commas")
         return urls
+
+    def provider_address(self, name: str, environment: Mapping[str, str] | None = None) -> Address:
+        """Find where a provider of models answers, by the name its manifests use. Raises: BadSettings naming the variable, never its text."""
+        said = os.environ if environment is None else environment
+        variable = f"REFEREE_PROVIDER_{name.upper().replace('-', '_')}"
+        url = said.get(f"{variable}_URL", "").strip()
+        if not url:
+            raise BadSettings(f"provider {name} has no address: set {variable}_URL (and {variable}_KEY if it asks for a key)")
+        if not _is_address(url):
+            raise BadSettings(f"{variable}_URL is not an http or https address")
+        return Address(url, said.get(f"{variable}_KEY", "").strip())
 
 
 def load_settings() -> Settings:

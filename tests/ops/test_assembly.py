@@ -15,6 +15,7 @@ from ledgers.store import Store
 from ops.assembly import ROOT, code_sha256, held_store, seats
 from ops.daemon import NothingToResume, play_file, play_on
 from ops.scheduler import TickAlarm
+from ops.models import Models
 from ops.settings import BadSettings, Settings
 from referee.onchain.events import WindowPaused
 from referee.onchain.window import BadWindow, load_window
@@ -99,7 +100,7 @@ def an_opening():
 
 
 def test_copies_share_an_identity_and_draw_differently(tmp_path):
-    one, two = seats(load_window(written(tmp_path, stack='baseline = "random"')), "w1", VirtualClock()).values()
+    one, two = seats(load_window(written(tmp_path, stack='baseline = "random"')), "w1", Models(Settings(home=tmp_path), VirtualClock())).values()
     assert one.stack.sha256 == two.stack.sha256 and one.seed != two.seed
 
 
