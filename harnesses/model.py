@@ -15,20 +15,18 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from harnesses.calls import ID_CHARS_MAX, NotACall, is_call_in_text, read_arguments, same_call
+from harnesses.calls import ID_CHARS_MAX, NotACall, is_call_in_text, read_arguments
 from harnesses.endpoint import Endpoint, StepLimits, Wire
 from harnesses.manifest import TurnLimits
 from harnesses.message import Message, Reply, ToolCall, Usage
-from harnesses.outcome import ToolUse
 from harnesses.provider import Answer, LimitSpent
 from harnesses.question import Question
-from harnesses.tools import TOOL_BYTES_MAX, ToolAnswer, Toolbox
+from harnesses.tools import Toolbox
 from harnesses.trail import Trail
 from harnesses.usage import estimated_usage
+from harnesses.using import Using, refusal
 from ledgers.clock import Clock
-from ledgers.plain_text import plain_text
 
-NAME_CHARS_MAX = 80
 KEPT_ARGUMENTS_CHARS_MAX = 65_536
 """How much of a call's arguments is recorded and sent back; more is cut."""
 UNREADABLE_CHARS_MAX = 500
@@ -63,7 +61,7 @@ class _Playing:
     """One turn under way."""
 
     def __init__(self, question: Question, toolbox: Toolbox, limits: TurnLimits, trail: Trail, clock: Clock) -> None:
-        self._toolbox = toolbox
+        self._using = Using(toolbox, limits, trail, clock)
         self._limits = limits
         self._trail = trail
         self._clock = clock
@@ -72,7 +70,6 @@ class _Playing:
         self._steps = 0
         self._used = Usage()
         self._ids: set[str] = set()
-        self._answered: dict[bytes, bytes] = {}
 
     async def step(self, endpoint: Endpoint) -> Reply:
         """Call the model once, with what is left of every limit. Raises: ProviderFault, LimitSpent."""
@@ -80,7 +77,7 @@ class _Playing:
         limits = StepLimits(self._output_left(), max(0, self._ends_ms - self._clock.monotonic_ms()))
         wire, reply = self._trail.begin_step(), None
         try:
-            reply = self._counted(await endpoint.complete(self._messages, self._toolbox.specs, limits, wire), wire)
+            reply = self._counted(await endpoint.complete(self._messages, self._using.specs, limits, wire), wire)
         finally:
             self._trail.end_step(reply)
         self._used += reply.usage or Usage()
@@ -96,7 +93,7 @@ class _Playing:
         said = tuple(echoed(call) for call, _ in calls)
         self._messages.append(Message("assistant", reply.text, said, native=reply.native))
         for place, (call, note) in enumerate(calls):
-            used = await self._use(place, call, note)
+            used = await self._using.use(self._steps - 1, place, call, note)
             self._messages.append(Message("tool", used.answer.decode("utf-8", "replace"), tool_call_id=call.id))
         return True
 
@@ -126,12 +123,11 @@ class _Playing:
 
     def _told_of_call_in_text(self, reply: Reply) -> bool:
         """Tell a model that it wrote a tool call into its text; it is not carried out."""
-        if not is_call_in_text(reply.text, {spec.name for spec in self._toolbox.specs}):
+        if not is_call_in_text(reply.text, {spec.name for spec in self._using.specs}):
             return False
         self._hold_steps()
-        told = _refusal("call_in_text", "a tool call stood in the text; call tools by the API's own means, or answer")
-        text = reply.text[:KEPT_ARGUMENTS_CHARS_MAX]
-        self._trail.tool_uses.append(ToolUse(self._steps - 1, 0, "", "", text, told.text, False, told.reason, "", 0))
+        told = refusal("call_in_text", "a tool call stood in the text; call tools by the API's own means, or answer")
+        self._using.record(self._steps - 1, 0, ToolCall("", "", reply.text[:KEPT_ARGUMENTS_CHARS_MAX]), told)
         self._messages += [Message("assistant", reply.text, native=reply.native), Message("user", told.text.decode())]
         return True
 
@@ -144,43 +140,6 @@ class _Playing:
                 call_id += "_"
             self._ids.add(call_id)
             yield replace(call, id=call_id, arguments_text=call.arguments_text[:KEPT_ARGUMENTS_CHARS_MAX]), note
-
-    async def _use(self, place: int, call: ToolCall, note: str) -> ToolUse:
-        begun_ms = self._clock.monotonic_ms()
-        try:
-            answer, repeated = await self._answer(place, call)
-        except NotACall as error:
-            answer, repeated = _refusal(error.reason, error.detail), False
-        used = ToolUse(
-            step=self._steps - 1,
-            call=place,
-            id=call.id,
-            name=plain_text(call.name, NAME_CHARS_MAX),
-            arguments_text=call.arguments_text,
-            answer=answer.text,
-            ok=answer.ok,
-            reason=answer.reason,
-            note="repeated" if repeated else note,
-            latency_ms=self._clock.monotonic_ms() - begun_ms,
-        )
-        self._trail.tool_uses.append(used)
-        return used
-
-    async def _answer(self, place: int, call: ToolCall) -> tuple[ToolAnswer, bool]:
-        """Answer one call, and say whether an identical one was answered before. Raises: NotACall."""
-        if place >= self._limits.calls_per_step_max:
-            raise NotACall("too_many_calls", f"at most {self._limits.calls_per_step_max} calls in one step")
-        names = [spec.name for spec in self._toolbox.specs]
-        if call.name not in names:
-            raise NotACall("unknown_tool", f"there is no such tool; there are: {', '.join(names) or 'none'}")
-        arguments = read_arguments(call.arguments_text)
-        same = same_call(call.name, arguments)
-        if (before := self._answered.get(same)) is not None:
-            return ToolAnswer(before, True), True
-        answer = _bounded(await _tried(self._toolbox, call.name, arguments))
-        if answer.ok:
-            self._answered[same] = answer.text
-        return answer, False
 
 
 def opening(question: Question, limits: TurnLimits) -> tuple[Message, ...]:
@@ -214,21 +173,3 @@ def _spent(used: Usage, most: int | None) -> str:
     share = f", {used.reasoning_tokens * 100 // used.output_tokens} % of it hidden reasoning" if used.output_tokens else ""
     limit = f" of {most}" if most is not None else ""
     return f"{used.output_tokens}{limit} output tokens used{share}"
-
-
-async def _tried(toolbox: Toolbox, name: str, arguments: dict[str, object]) -> ToolAnswer:
-    try:
-        return await toolbox.use(name, arguments)
-    except Exception as error:  # a broken tool is told to the model, and named by its kind alone
-        return _refusal("tool_fault", f"the tool broke ({type(error).__name__})")
-
-
-def _bounded(answer: ToolAnswer) -> ToolAnswer:
-    if len(answer.text) <= TOOL_BYTES_MAX:
-        return answer
-    return _refusal("too_long", f"the answer has {len(answer.text)} bytes, at most {TOOL_BYTES_MAX} are shown; ask for less")
-
-
-def _refusal(reason: str, detail: str) -> ToolAnswer:
-    told = json.dumps({"error": reason, "detail": plain_text(detail, 300)}, ensure_ascii=False)
-    return ToolAnswer(told.encode(), False, reason)

@@ -40,6 +40,12 @@ class Trail:
             self._ended.append(self._step(self._wire, reply))
             self._wire = None
 
+    def hear(self, said: bytes, reply: Reply) -> None:
+        """End the step under way with what somebody outside said."""
+        if self._wire is not None:
+            self._wire.answer += said
+        self.end_step(reply)
+
     def steps(self) -> tuple[Step, ...]:
         """All steps so far, the one under way included."""
         open_step = () if self._wire is None else (self._step(self._wire, None),)
