@@ -85,7 +85,16 @@ class KeptTools:
         above = next((step for step in steps if step[0] >= wanted), steps[-1])
         below = next((step for step in reversed(steps) if step[0] <= wanted), (0, above[1]))
         rows = [_row_between(row, _same_route(below, row), below[0], above[0], wanted) for row in above[1]["rows"]]
-        return {**above[1], field: size, "rows": rows, "kept_sizes": [str(below[0]), str(above[0])]}
+        cannot = above[1].get("own_book_cannot") if wanted > self._own_most(asked) else None
+        return {**above[1], field: size, "own_book_cannot": cannot, "rows": rows, "kept_sizes": [str(below[0]), str(above[0])]}
+
+    def _own_most(self, asked: QuoteAsked) -> int:
+        """The largest size of a quote that the own book could carry."""
+        book, bundle = json.loads(self._sheet.book), json.loads(self._sheet.bundle)
+        held = {holding["token"]: int(holding["amount_raw"]) for holding in book["holdings"]}
+        if asked.side == "sell":
+            return held.get(asked.token, 0)
+        return int(book["eth_wei"]) - int(bundle["exit_reserve_wei_per_holding"]) * len({*held, asked.token})
 
 
 def captured_as(name: str, asked: Asked) -> dict[str, Any]:

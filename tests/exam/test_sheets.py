@@ -9,7 +9,7 @@ import pytest
 from exam.kept_tools import KeptTools
 from exam.sheets import BadSheet, ToolRecord, exam_sha256, read_sheet
 from referee.onchain.toolbox import specs_of
-from tests.exam.given import LEAF, MOSS, a_sheet
+from tests.exam.given import ETH, LEAF, MOSS, RESERVE, a_sheet
 
 SPECS = specs_of(["quote", "gas", "token", "pools", "candles", "book", "plan"])
 
@@ -86,6 +86,14 @@ async def test_quotes_are_spent_as_on_a_live_turn():
 async def test_a_quote_of_another_size_lies_between_the_captured_ones_rounded_down(spend, arrives, gas, sizes):
     _, told = await said("quote", side="buy", token=LEAF, spend_wei=spend)
     assert (told["rows"][0]["arrival_raw"], told["rows"][0]["gas_wei"], told["kept_sizes"], told["spend_wei"]) == (arrives, gas, sizes, spend)
+
+
+@pytest.mark.parametrize(("spend", "cannot"), [(ETH - RESERVE, None), (ETH - RESERVE + 1, "insufficient_eth")])
+async def test_a_quote_says_whether_the_own_book_could_carry_it(spend, cannot):
+    dear = a_quote(10 * ETH, 7)
+    sheet = a_sheet(answers=(ToolRecord(name="quote", arguments=dear.arguments, ok=True, reason="", answer=dear.answer | {"own_book_cannot": "insufficient_eth"}),))
+    said = await KeptTools(sheet, SPECS, 20).use("quote", {"side": "buy", "token": LEAF, "spend_wei": str(spend)})
+    assert json.loads(said.text)["own_book_cannot"] == cannot
 
 
 async def test_a_quote_of_another_token_is_not_captured():
