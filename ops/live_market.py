@@ -11,6 +11,8 @@ from chain.calldata import hex_bytes, hex_int
 from chain.header import header_of, header_request
 from chain.market import MarketIndex
 from chain.network import Network
+from chain.outside.told import Told
+from chain.outside.view import OutsideView
 from chain.price import EthUsd, eth_usd
 from chain.probe import Capabilities
 from chain.rpc import RpcDoor, RpcRefused
@@ -28,6 +30,8 @@ CODE, NONCE, BALANCE = "eth_getCode", "eth_getTransactionCount", "eth_getBalance
 
 TOKENS_SEEN_MAX = 2_000
 """Deepest tokens that a look keeps; the bundle shows fewer, tools find the rest."""
+OUTSIDE_TOKENS_MAX = 30
+"""Deepest tokens that outside sources are asked about."""
 LOOKS_KEPT = 8
 """Ticks whose look is still at hand when a turn begins."""
 
@@ -38,6 +42,8 @@ class Look:
 
     pin: Pin
     snapshot: MarketSnapshot
+    outside: tuple[Told, ...] = ()
+    """What outside sources had said before the block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +58,8 @@ class LiveMarket:
     """What the node was found to be when this process began."""
     looks: dict[int, Look] = field(default_factory=dict)
     """Latest looks by tick."""
+    outside: OutsideView | None = None
+    """What outside sources say, where any are asked."""
 
     @property
     def lane(self) -> str:
@@ -93,7 +101,7 @@ class LiveMarket:
         self.looks[tick] = look
         for old in sorted(self.looks)[:-LOOKS_KEPT]:
             del self.looks[old]
-        return shared_bundle(look.snapshot, opened, tick, self.rules)
+        return shared_bundle(look.snapshot, opened, tick, self.rules, look.outside)
 
     async def look(self, pin: Pin) -> Look:
         """See the market at a block, with what older logs are still owed as far as one stretch reaches. Raises: ChainFault."""
@@ -101,7 +109,15 @@ class LiveMarket:
         with suppress(ChainFault):
             await self.index.reach_back()
         price = await self._price(pin)
-        return Look(pin, self.index.snapshot(pin, eth_usd_micro_usd=price, tokens_max=TOKENS_SEEN_MAX))
+        snapshot = self.index.snapshot(pin, eth_usd_micro_usd=price, tokens_max=TOKENS_SEEN_MAX)
+        return Look(pin, snapshot, self._outside(snapshot))
+
+    def _outside(self, snapshot: MarketSnapshot) -> tuple[Told, ...]:
+        """What was said before the block; what is asked for now is for the next look."""
+        if self.outside is None:
+            return ()
+        self.outside.refresh([token.address for token in snapshot.tokens[:OUTSIDE_TOKENS_MAX]])
+        return self.outside.told(snapshot.block_ts_s * 1_000 - self.found.clock_offset_ms)
 
     async def _price(self, pin: Pin) -> MicroUsd | None:
         try:

@@ -127,7 +127,7 @@ class TurnTools:
         match asked:
             case toolbox.TokenAsked():
                 toolbox.find_token(snapshot, asked.token)
-                return toolbox.token_answer(snapshot, asked, await self._shared.round_trip(asked.token, look))
+                return toolbox.token_answer(snapshot, asked, await self._shared.round_trip(asked.token, look), look.outside)
             case toolbox.PoolAsked():
                 return toolbox.pool_answer(snapshot, asked)
             case toolbox.PoolsAsked():

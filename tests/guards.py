@@ -36,7 +36,7 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("ledgers/store.py",),
     "matplotlib": ("ledgers/report.py",),
     "orjson": ("ledgers/", "chain/", "harnesses/", "referee/onchain/", "ops/"),
-    "aiohttp": ("chain/rpc.py", "chain/devnet/", "harnesses/mcp_door.py"),
+    "aiohttp": ("chain/rpc.py", "chain/devnet/", "chain/outside/source.py", "harnesses/mcp_door.py"),
     "httpx": ("harnesses/http.py",),
     "tenacity": ("harnesses/http.py",),
     "web3": ("chain/",),

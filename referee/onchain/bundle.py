@@ -9,9 +9,10 @@ seen is none, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from chain.gas import fee_wei
+from chain.outside.told import Told
 from chain.pools import NATIVE
 from chain.snapshot import Candle, MarketSnapshot, PoolMarket, TokenMarket, Trading
 from ledgers.events import Event
@@ -38,14 +39,15 @@ CANDLE_TOKENS_MAX = 6
 """Tokens whose candles are shown, the most traded ones; a tool shows those of any other."""
 CANDLES_1M_MAX, CANDLES_5M_MAX = 10, 6
 ONE_MINUTE_S, FIVE_MINUTES_S = 60, 300
+OUTSIDE_POOLS_MAX = 10
 RECENT_MAX = 16
 """Latest happenings of the run that its book tells."""
 SYMBOL_CHARS_MAX = 24
 NAME_CHARS_MAX = 48
 
 
-def shared_bundle(snapshot: MarketSnapshot, opened: WindowOpened, tick: int, rules: Rules) -> bytes:
-    """Write the part that every stack of a tick is shown.
+def shared_bundle(snapshot: MarketSnapshot, opened: WindowOpened, tick: int, rules: Rules, outside: Sequence[Told] = ()) -> bytes:
+    """Write the part that every stack of a tick is shown; what outside sources said is from before its block.
 
     Shapes: tokens by descending liquidity, pools deepest first, history [Unix seconds, wei] where the price changed and
     candles [start in Unix seconds, open, high, low, close, volume in wei, buys, sells], both oldest first."""
@@ -67,6 +69,7 @@ def shared_bundle(snapshot: MarketSnapshot, opened: WindowOpened, tick: int, rul
             "tokens": [_token(token, snapshot, token.address in candles) for token in shown],
             "new_pools": [listed_pool(*found) for found in new_pools(snapshot)[:LISTED_POOLS_MAX]],
             "most_traded_pools": [listed_pool(*found) for found in traded_pools(snapshot)[:LISTED_POOLS_MAX]],
+            "outside": [_outside(told, {token.address for token in shown}) for told in outside],
         }
     )
 
@@ -98,6 +101,16 @@ def _window(opened: WindowOpened, tick: int) -> dict[str, object]:
         "interval_ms": opened.interval_ms,
         "open_ts_ms": opened.open_ts_ms,
         "close_ts_ms": opened.close_ts_ms,
+    }
+
+
+def _outside(told: Told, shown: Collection[str]) -> dict[str, object]:
+    """What one outside source said of tokens that are shown, and which pools it calls trending."""
+    return {
+        "source": told.source,
+        "told_ts_ms": told.told_ts_ms,
+        "untrusted_tokens": {token: dict(said) for token, said in told.tokens.items() if token in shown},
+        "untrusted_trending_pools": list(told.pools[:OUTSIDE_POOLS_MAX]),
     }
 
 

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from chain.address import checksum_ok, is_address
 from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, swap_gas_estimate
+from chain.outside.told import Told
 from chain.snapshot import MarketSnapshot, PoolMarket, Swap, TokenMarket
 from harnesses.tools import ToolAnswer, ToolSpec
 from ledgers.events import Event
@@ -282,14 +283,14 @@ def find_pool(snapshot: MarketSnapshot, asked: _OfOnePool | PoolAsked) -> tuple[
     raise ToolRefused("unknown_pool", f"no pool {asked.pool} with a price is known at block {snapshot.block}")
 
 
-def token_answer(snapshot: MarketSnapshot, asked: TokenAsked, trip: RoundTrip | None, holders: int | None = None) -> ToolAnswer:
+def token_answer(snapshot: MarketSnapshot, asked: TokenAsked, trip: RoundTrip | None, outside: Sequence[Told] = ()) -> ToolAnswer:
     """Tell what is known of a token; `trip` is a round trip that was tried at the same block. Raises: ToolRefused."""
     token = find_token(snapshot, asked.token)
     body = {
         "block": block_shown(snapshot),
         **token_shown(token, snapshot.eth_usd_micro_usd),
         "untrusted_total_supply_raw": _text(token.total_supply_raw),
-        "untrusted_holders": holders,
+        "untrusted_outside": {told.source: dict(told.tokens[asked.token]) for told in outside if asked.token in told.tokens},
         "round_trip": trip.shown() if trip else None,
         "pools": [pool_shown(pool) for pool in token.pools],
     }

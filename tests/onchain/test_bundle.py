@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chain.outside.told import Told
 from chain.tape import TapeView
 from ledgers.identity import canonical_bytes
 from ledgers.money import TokenRaw, Wei
@@ -132,6 +133,20 @@ def test_the_deepest_tokens_are_shown_and_the_rest_cut() -> None:
 def test_the_newest_prices_are_shown_and_the_oldest_cut() -> None:
     (said,) = shown(market(token("a", *range(1, bundle.HISTORY_MAX + 2))))["tokens"]
     assert [said["history"][0][1], said["history"][-1][1]] == ["2", str(bundle.HISTORY_MAX + 1)]
+
+
+def test_what_outside_sources_said_is_shown_apart_marked_and_of_shown_tokens_only() -> None:
+    told = Told("dexscreener", {address("a"): {"price_usd": "1.5"}, address("b"): {"price_usd": "2"}}, (address("c"),) * 11, 1_789_999_999_000)
+    said = json.loads(shared_bundle(market(token("a")), OPENED, 3, DEFAULT, [told]))["outside"]
+    assert said == [
+        {
+            "source": "dexscreener",
+            "told_ts_ms": 1_789_999_999_000,
+            "untrusted_tokens": {address("a"): {"price_usd": "1.5"}},
+            "untrusted_trending_pools": [address("c")] * 10,
+        }
+    ]
+    assert shown()["outside"] == []
 
 
 # --- the own book ---------------------------------------------------------------------------------------------------

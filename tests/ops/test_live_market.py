@@ -10,6 +10,8 @@ import pytest
 from chain.devnet.calls import Tx
 from chain.market import MarketIndex
 from chain.network import load_network
+from chain.outside.told import Told
+from chain.outside.view import OutsideView
 from chain.pools import PoolGraph
 from chain.probe import probe
 from chain.rpc import Lane, RpcDoor
@@ -140,6 +142,28 @@ async def test_older_logs_that_cannot_be_read_spoil_no_bundle(chain, market):
 def _old(method: str, params: list, height: int) -> bool:
     """Whether logs of swaps, older than what is read at first, are asked for."""
     return method == "eth_getLogs" and "address" not in params[0] and int(params[0]["toBlock"], 16) < height - 9
+
+
+class OneSource:
+    name = "one"
+
+    async def ask(self, net, tokens):
+        return Told("one", {token: {"holders": "7"} for token in tokens})
+
+
+async def test_outside_sources_are_shown_from_the_next_look_on_and_only_from_before_its_block(chain, market):
+    view = OutsideView([OneSource()], SystemClock())
+    market = replace(market, outside=view)
+    desk = Desk(market.rpc, market.chain, market.index.graph, DEFAULT, SystemClock(), market.found.clock_offset_ms)
+    first = await desk.pin()
+    opened = await opened_on(market, first)
+    assert orjson.loads(await market.bundle(opened, 0, first))["outside"] == []
+    await view.settled()
+    chain.step(3)
+    desk.clock_offset_ms += 3_000
+    (said,) = orjson.loads(await market.bundle(opened, 1, await desk.pin()))["outside"]
+    assert said["source"] == "one" and len(said["untrusted_tokens"]) == 30
+    await view.close()
 
 
 async def test_a_feed_that_died_leaves_the_price_out_and_never_guesses(chain, market):
