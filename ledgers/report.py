@@ -16,29 +16,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgers.identity import INTEGER_MAX, canonical_bytes
+from ledgers.layout import TEXT_WIDTH, TEXT_WIDTH_ANY, TEXT_WIDTH_MIN, fitted, labelled, row_text, wrapped
 from ledgers.money import Money, Wei, decimal_text, mul_div_floor
 from ledgers.plain_text import plain_text
 from ledgers.whole_file import write_whole
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 ANECDOTE = "anecdote"
 """The claim of one short window: what happened, with nothing said about why or what comes next."""
 
-Cell = str | int | Money | None
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A cell that people read otherwise than machines do."""
+
+    text: str
+    """For people, e.g. `+1.2345 %`."""
+    value: str | int
+    """For JSON and CSV: a plain number, e.g. `1.2345`."""
+
+
+Cell = str | int | Money | Said | None
 CELL_CHARS_MAX = 400
 UNMEASURED = "–"
-NUMBER = re.compile(r"[+-]?\d[\d,_ ]*(\.\d+)?( ?%)?")
+NUMBER = re.compile(r"[+-]?\d[\d,_ ]*(\.\d+)?( ?%)?|\d+/\d+")
 FORMULA_STARTS = ("=", "+", "-", "@", "|", "%", "＝", "＋", "－", "＠")
 COLOURS = (
     "#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#17becf",
     "#8c564b", "#e377c2", "#bcbd22", "#000000", "#7f7f7f", "#004d40",
 )  # fmt: skip
-MARKERS = "os^D"
-"""Tell runs apart that share a colour, past the twelfth."""
+MARKERS = "os^DvP*X<>"
+"""Tell the copies of a stack apart, which share its colour."""
 LEGEND_RUNS_MAX = 24
+"""With more runs the legend names the first and the last."""
 SOLID: dict[str, object] = {"linewidth": 1.9, "markersize": 3.5}
+BLIND: dict[str, object] = {"color": "#d0d0d0", "alpha": 0.6, "linewidth": 0, "zorder": 0}
+CLOSE: dict[str, object] = {"color": "#444444", "linewidth": 1.0, "linestyle": ":"}
 DASHED: dict[str, object] = {"linewidth": 1.1, "linestyle": (0, (4, 2.5)), "alpha": 0.75}
 
 
@@ -71,6 +87,10 @@ class Column:
     """Key in JSON and CSV; carries the unit."""
     heading: str
     """For people."""
+    people: bool = True
+    """False for a column that only machines need."""
+    machines: bool = True
+    """False for a column that says in words what others say in numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,30 +105,35 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
 
-    def text(self) -> str:
-        """Lay it out for a terminal: numbers to the right, words to the left."""
-        grid = [[_shown(cell) for cell in row] for row in self.rows]
-        headings = [column.heading for column in self.columns]
-        widths = [max(map(len, column)) for column in zip(headings, *grid, strict=True)]
-        right = [all(_is_number(cell) for cell in column) for column in zip(*grid, strict=True)] or [False] * len(widths)
-        lines = [_line(cells, widths, right) for cells in (headings, ["─" * width for width in widths], *grid)]
+    def text(self, width: int = TEXT_WIDTH_ANY) -> str:
+        """Lay it out for a terminal: numbers to the right, words to the left and broken where they would not fit."""
+        grid = [[_shown(cell) for cell in row] for row in self._cells(people=True)]
+        headings = [column.heading for column in self.columns if column.people]
+        right = [all(_is_number(cell) for cell in column) for column in zip(*grid, strict=True)] or [False] * len(headings)
+        widths = fitted([max(map(len, column)) for column in zip(headings, *grid, strict=True)], right, width)
+        rows = [row_text(cells, widths, right) for cells in (headings, ["─" * width for width in widths], *grid)]
         head = [self.title, self.basis.text(), ""]
-        return "\n".join([*head, *(lines if grid else ["(none)"]), *([""] + [self.note] if self.note else [])]) + "\n"
+        note = ["", *wrapped(self.note, width)] if self.note else []
+        return "\n".join([*head, *(rows if grid else ["(none)"]), *note]) + "\n"
 
     def data(self) -> dict[str, object]:
         """Give it as a JSON object."""
-        names = [column.name for column in self.columns]
-        rows = [dict(zip(names, map(_json_cell, row), strict=True)) for row in self.rows]
+        names = [column.name for column in self.columns if column.machines]
+        rows = [dict(zip(names, map(_json_cell, row), strict=True)) for row in self._cells(people=False)]
         return {"title": self.title, **self.basis.data(), "rows": rows, "note": self.note}
 
     def csv(self) -> str:
         """Give it as CSV; every row repeats the basis, so that no number travels alone."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([column.name for column in self.columns] + ["label", "basis_n", "basis_of", "claim"])
-        for row in self.rows:
+        writer.writerow([column.name for column in self.columns if column.machines] + ["label", "basis_n", "basis_of", "claim"])
+        for row in self._cells(people=False):
             writer.writerow([_csv_cell(cell) for cell in (*row, self.basis.label, self.basis.n, self.basis.of, self.basis.claim)])
         return out.getvalue()
+
+    def _cells(self, people: bool) -> list[list[Cell]]:
+        kept = [column.people if people else column.machines for column in self.columns]
+        return [[cell for cell, keep in zip(row, kept, strict=True) if keep] for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +143,8 @@ class EquityLine:
     run: str
     dashed: bool
     """False for the headline ledger, True for the permissive one."""
+    look: tuple[int, int] = (0, 0)
+    """Which stack of the window, and which copy of it, from 0: its colour and its marker."""
     points: tuple[tuple[int, Wei | None], ...]
     """(ts_ms, value), in order of time; None leaves a gap."""
 
@@ -131,6 +158,11 @@ class Figure:
     open_ts_ms: int
     stake_wei: Wei
     lines: tuple[EquityLine, ...]
+    """Runs in the order of the legend."""
+    close_ts_ms: int | None = None
+    """When the window closed; drawn as a line."""
+    blind: tuple[tuple[int, int], ...] = ()
+    """Spans (from_ts_ms, to_ts_ms) in which nothing was measured: greyed, and no line is drawn through them."""
     note: str = ""
 
     def png(self) -> bytes:
@@ -142,6 +174,7 @@ class Figure:
         sheet.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
         canvas = FigureCanvasAgg(sheet)
         axes = sheet.add_subplot()
+        _draw_spans(axes, self)
         _draw_lines(axes, self)
         _draw_frame(axes, self)
         _draw_legends(axes, self)
@@ -150,10 +183,8 @@ class Figure:
         return out.getvalue()
 
     def runs(self) -> list[str]:
-        """List the runs, best last headline mark first, unmeasured ones last."""
-        last = {line.run: _last_value(line) for line in self.lines if not line.dashed}
-        names = dict.fromkeys(line.run for line in self.lines)
-        return sorted(names, key=lambda name: -1 if last.get(name) is None else int(last[name]), reverse=True)  # type: ignore[arg-type]
+        """List the runs in the order in which they were given."""
+        return list(dict.fromkeys(line.run for line in self.lines))
 
     def headline(self, run: str) -> EquityLine | None:
         """Return a run's headline curve."""
@@ -172,12 +203,14 @@ class Report:
     figure: Figure | None = None
     note: str = ""
 
-    def text(self) -> str:
-        """Lay it out for a terminal."""
-        width = max((len(name) for name, _ in self.facts), default=0)
-        facts = "".join(f"{name.ljust(width)}  {_shown(value)}\n" for name, value in self.facts)
+    def text(self, width: int = TEXT_WIDTH) -> str:
+        """Lay it out for a terminal of a width."""
+        width = max(width, TEXT_WIDTH_MIN)
+        names = max((len(name) for name, _ in self.facts), default=0)
+        facts = "".join(f"{line}\n" for name, value in self.facts for line in labelled(name, _shown(value), names, width))
         head = f"{self.title}\n{'═' * len(self.title)}\n{self.basis.text()}\n"
-        return "\n".join([head, *([facts] if facts else []), *(table.text() for table in self.tables), *([self.note + "\n"] if self.note else [])])
+        note = ["\n".join(wrapped(self.note, width)) + "\n"] if self.note else []
+        return "\n".join([head, *([facts] if facts else []), *(table.text(width) for table in self.tables), *note])
 
     def data(self) -> dict[str, object]:
         """Give it as a JSON object."""
@@ -202,17 +235,22 @@ def percent_text(ppm: int | None) -> str | None:
     return None if ppm is None else f"{'+' if ppm > 0 else ''}{decimal_text(ppm, 4, 4)} %"
 
 
+def percent_cell(ppm: int | None) -> Said | None:
+    """Give parts per million as a percentage: with sign and % for people, a plain number for machines."""
+    return None if ppm is None else Said(percent_text(ppm) or "", decimal_text(ppm, 4, 4))
+
+
 def eth_text(amount_wei: Wei | None, places: int = 6) -> str | None:
-    """Write wei as ether for people, cut to `places`."""
-    return None if amount_wei is None else decimal_text(amount_wei, 18, places)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = [cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(cells, widths, right, strict=True)]
-    return "  ".join(padded).rstrip()
+    """Write wei as ether for people, cut to `places`; an amount of which these would show only zeros is written out."""
+    if amount_wei is None:
+        return None
+    cut = decimal_text(amount_wei, 18, places)
+    return cut if not int(amount_wei) or cut.strip("-0.") else decimal_text(amount_wei, 18)
 
 
 def _shown(cell: Cell) -> str:
+    if isinstance(cell, Said):
+        return plain_text(cell.text, CELL_CHARS_MAX)
     return UNMEASURED if cell is None else plain_text(str(cell), CELL_CHARS_MAX)
 
 
@@ -221,6 +259,8 @@ def _is_number(text: str) -> bool:
 
 
 def _json_cell(cell: Cell) -> object:
+    if isinstance(cell, Said):
+        return cell.value
     if cell is None or (type(cell) is int and abs(cell) <= INTEGER_MAX):
         return cell
     return plain_text(str(cell), CELL_CHARS_MAX)
@@ -229,7 +269,7 @@ def _json_cell(cell: Cell) -> object:
 def _csv_cell(cell: Cell) -> str:
     if cell is None:
         return ""
-    text = plain_text(str(cell), CELL_CHARS_MAX)
+    text = plain_text(str(cell.value if isinstance(cell, Said) else cell), CELL_CHARS_MAX)
     return "'" + text if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
 
 
@@ -248,18 +288,35 @@ def _time_unit(figure: Figure) -> tuple[int, str]:
     return (1_000, "seconds") if span_s <= 300 else (60_000, "minutes") if span_s <= 14_400 else (3_600_000, "hours")
 
 
+def _draw_spans(axes: Axes, figure: Figure) -> None:
+    """Grey what was not measured, and draw the close."""
+    unit_ms, _ = _time_unit(figure)
+    for from_ts_ms, to_ts_ms in figure.blind:
+        axes.axvspan((from_ts_ms - figure.open_ts_ms) / unit_ms, (to_ts_ms - figure.open_ts_ms) / unit_ms, **BLIND)
+    if figure.close_ts_ms is not None:
+        axes.axvline((figure.close_ts_ms - figure.open_ts_ms) / unit_ms, **CLOSE)
+
+
 def _draw_lines(axes: Axes, figure: Figure) -> None:
     unit_ms, _ = _time_unit(figure)
     runs = figure.runs()
     for line in sorted(figure.lines, key=lambda line: (not line.dashed, -runs.index(line.run))):
-        moments = [(ts_ms - figure.open_ts_ms) / unit_ms for ts_ms, _ in line.points]
-        changes = [_percent(value, figure.stake_wei) for _, value in line.points]
-        colour, marker = _look(runs.index(line.run))
+        points = broken(line.points, figure.blind)
+        moments = [(ts_ms - figure.open_ts_ms) / unit_ms for ts_ms, _ in points]
+        changes = [_percent(value, figure.stake_wei) for _, value in points]
+        colour, marker = _look(line.look)
         axes.plot(moments, changes, color=colour, marker="" if line.dashed else marker, **(DASHED if line.dashed else SOLID))
 
 
-def _look(place: int) -> tuple[str, str]:
-    return COLOURS[place % len(COLOURS)], MARKERS[place // len(COLOURS) % len(MARKERS)]
+def broken(points: Sequence[tuple[int, Wei | None]], blind: Sequence[tuple[int, int]]) -> list[tuple[int, Wei | None]]:
+    """Break a curve wherever a span without measurements begins."""
+    gaps: list[tuple[int, Wei | None]] = [(from_ts_ms, None) for from_ts_ms, _ in blind]
+    return sorted([*points, *gaps], key=lambda point: (point[0], point[1] is None))
+
+
+def _look(look: tuple[int, int]) -> tuple[str, str]:
+    stack, copy = look
+    return COLOURS[stack % len(COLOURS)], MARKERS[copy % len(MARKERS)]
 
 
 def _draw_frame(axes: Axes, figure: Figure) -> None:
@@ -267,7 +324,7 @@ def _draw_frame(axes: Axes, figure: Figure) -> None:
     axes.set_title(title, loc="left", fontsize=14, fontweight="bold", pad=26, parse_math=False)
     axes.text(0, 1.02, figure.basis.text(), transform=axes.transAxes, fontsize=9.5, color="#555555", parse_math=False)
     axes.set_xlabel(f"{_time_unit(figure)[1]} since the window opened")
-    axes.set_ylabel(f"liquidation value, change on the stake of {eth_text(figure.stake_wei)} ETH")
+    axes.set_ylabel(f"liquidation value, change on the stake of {eth_text(figure.stake_wei, 8)} ETH")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:+.6g} %" if value else "0 %")
     axes.axhline(0, color="#888888", linewidth=0.8, zorder=0)
     axes.grid(color="#e6e6e6", linewidth=0.7)
@@ -279,22 +336,44 @@ def _draw_frame(axes: Axes, figure: Figure) -> None:
 
 def _draw_legends(axes: Axes, figure: Figure) -> None:
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
-    runs = figure.runs()
-    shown = runs[:LEGEND_RUNS_MAX]
-    looks = [_look(place) for place in range(len(shown))]
-    handles = [Line2D([], [], color=colour, marker=marker, linewidth=2.4, markersize=5) for colour, marker in looks]
-    labels = [_legend_label(figure, run) for run in shown]
-    if len(runs) > len(shown):
-        handles.append(Line2D([], [], linestyle="none"))
-        labels.append(f"… and {len(runs) - len(shown)} more")
-    handles += [Line2D([], [], color="#333333", **style) for style in (SOLID, DASHED)]
-    labels += ["headline ledger (proven)", "permissive ledger"]
+    handles, labels = _legend_runs(figure)
+    handles += [Line2D([], [], color="#333333", **SOLID)]
+    labels += ["headline ledger (proven)"]
+    if any(line.dashed for line in figure.lines):
+        handles += [Line2D([], [], color="#333333", **DASHED)]
+        labels += ["permissive ledger, where it differs"]
+    if figure.close_ts_ms is not None:
+        handles += [Line2D([], [], **CLOSE)]
+        labels += ["close of the window"]
+    if figure.blind:
+        handles += [Patch(**BLIND)]
+        labels += ["not measured"]
     title = "run, last headline mark"
     legend = axes.figure.legend(handles, labels, title=title, loc="outside right upper", fontsize=9, frameon=False, handlelength=2.2)
     legend.set_alignment("left")
     for text in legend.get_texts():
         text.set_parse_math(False)
+
+
+def _legend_runs(figure: Figure) -> tuple[list[Artist], list[str]]:
+    """Name the runs; of too many the first and the last, with how many are between."""
+    from matplotlib.lines import Line2D
+
+    runs = figure.runs()
+    looks = {line.run: _look(line.look) for line in figure.lines}
+    half = LEGEND_RUNS_MAX // 2
+    named = [runs] if len(runs) <= LEGEND_RUNS_MAX else [runs[:half], runs[-half:]]
+    handles: list[Artist] = []
+    labels: list[str] = []
+    for part in named:
+        if handles:
+            handles.append(Line2D([], [], linestyle="none"))
+            labels.append(f"… {len(runs) - LEGEND_RUNS_MAX} more …")
+        handles += [Line2D([], [], color=looks[run][0], marker=looks[run][1], linewidth=2.4, markersize=5) for run in part]
+        labels += [_legend_label(figure, run) for run in part]
+    return handles, labels
 
 
 def _legend_label(figure: Figure, run: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ledgers.events import Event
-from ledgers.money import decimal_text
+from ledgers.money import Wei, decimal_text
 from ledgers.plain_text import plain_text
 from ledgers.report import eth_text, percent_text
 from ops.names import Names, amount_text, token_text
 from referee.onchain.events import (
     LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered,
-    OrderAsked, OrderNotFilled, OrderRefused, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed,
+    OrderAsked, OrderNotFilled, OrderRefused, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned,
     TurnUnavailable, WindowLiquidated, WindowOpened, WindowPaused, WindowResumed, WindowScored, WindowSealed,
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ def _said_of_window(event: Event) -> tuple[str, str] | None:
         case WindowScored():
             return LOUD, f"scored {event.scored} of {counted(event.runs, 'run')}"
         case WindowSealed():
-            return LOUD, f"sealed after {counted(event.events, 'event')}, root {event.root}"
+            return LOUD, f"sealed after {counted(event.events, 'event')}; the link before the seal is {event.root}"
     return None
 
 
@@ -79,12 +79,10 @@ def _said_of_turn(event: Event, names: Names) -> tuple[str, str] | None:
             return BAD, f"missed tick {event.tick} ({event.reason})"
         case TurnAbandoned():
             return BAD, f"turn of tick {event.tick} was abandoned when the process ended"
-        case TurnPlayed() if event.outcome != "ANSWERED":
-            return BAD, f"turn ended {event.outcome}{because(event.reason)}"
         case TurnUnavailable():
-            return BAD, f"unavailable{because(event.reason)}: not a result"
+            return BAD, unavailable_text(event)
         case DecisionMalformed():
-            return BAD, f"malformed decision ({event.reason}){because(event.detail)}"
+            return BAD, f"answered, but not with a decision: {event.reason}{detail_text(event.reason, event.detail)}"
         case DecisionTaken():
             return QUIET, f"decides {decision_text(event, names)}"
     return None
@@ -95,10 +93,9 @@ def _said_of_order(event: Event, names: Names) -> tuple[str, str] | None:
         case FillCredited():
             return GOOD, f"{ledgers_text(event.ledgers)}{fill_text(event, names)}"
         case OrderRefused():
-            return BAD, f"{ledgers_text(event.ledgers)}refused {event.reason} ({event.rule}){because(event.detail)}"
+            return BAD, f"{ledgers_text(event.ledgers)}refused {refusal_text(event)}"
         case OrderNotFilled():
-            detail = event.detail.removeprefix(event.reason).lstrip(": ")
-            return BAD, f"{ledgers_text(event.ledgers)}not filled: {event.reason}{because(detail)}"
+            return BAD, f"{ledgers_text(event.ledgers)}not filled: {event.reason}{detail_text(event.reason, event.detail)}"
     return None
 
 
@@ -107,7 +104,7 @@ def _said_of_value(event: Event) -> tuple[str, str] | None:
         case MarkTaken() if event.value_wei is None:
             return BAD, f"{ledgers_text(event.ledgers)}no mark{because(event.fault)}; the last one stands"
         case WindowLiquidated():
-            late = ", late" if event.late else ""
+            late = ", late: after the close" if event.late else ""
             return LOUD, f"{ledgers_text(event.ledgers)}liquidated at {eth_text(event.value_wei)} ETH{late}{_worthless_text(event)}"
         case RunScored() if event.status == "SCORED":
             return LOUD, f"scores {percent_text(event.headline_ppm)} (permissive {percent_text(event.permissive_ppm)})"
@@ -116,12 +113,67 @@ def _said_of_value(event: Event) -> tuple[str, str] | None:
     return None
 
 
+def refusal_text(event: OrderRefused) -> str:
+    """Say why an order was refused."""
+    return f"{event.reason} ({event.rule}){detail_text(event.reason, event.detail)}"
+
+
+def detail_text(reason: str, detail: str) -> str:
+    """Append what is known beside a reason, without the reason itself, in words where it is a bare word of ours."""
+    rest = detail.removeprefix(reason).lstrip(": ")
+    return because(f"{rest}, {GLOSSARY[rest]}" if rest in GLOSSARY else rest)
+
+
+GLOSSARY = {
+    "slot": "where the token keeps balances was not found, so that selling it later cannot be simulated",
+    "holder_state": "the token treats holders differently, so that a sale cannot be simulated for this wallet",
+}
+"""What bare words of our own mean, for whoever reads them for the first time."""
+
+NO_ANSWER = {
+    "OUT_OF_TIME": "no answer within the turn's time limit",
+    "OUT_OF_STEPS": "no answer within the turn's steps",
+    "OUT_OF_OUTPUT": "no answer within the turn's output limit",
+    "UNAVAILABLE": "no answer: who answers for this stack could not be reached or broke",
+    "no_bundle": "not asked: the market could not be read",
+}
+
+
+def unavailable_text(event: TurnUnavailable) -> str:
+    """Say why a turn brought no answer."""
+    outcome, _, detail = event.reason.partition(": ")
+    said = NO_ANSWER.get(outcome)
+    if said is None:
+        return f"no answer{because(event.reason)}"
+    return f"{said} ({plain(detail)})" if detail and outcome in ("UNAVAILABLE", "no_bundle") else said
+
+
+DECIDED = "decided"
+
+
+def turn_end(event: Event) -> tuple[str, str] | None:
+    """Name how a turn ended, as (outcome, reason); none for events that end no turn."""
+    match event:
+        case DecisionTaken():
+            return DECIDED, ""
+        case DecisionMalformed():
+            return "not a decision", event.reason
+        case TurnUnavailable():
+            outcome, _, detail = event.reason.partition(": ")
+            return f"no answer: {outcome}", "" if outcome.startswith("OUT_OF") else plain(detail)
+        case TickMissed():
+            return "missed", event.reason
+        case TurnAbandoned():
+            return "abandoned", "paused or killed while asked"
+    return None
+
+
 def opening_text(event: WindowOpened) -> str:
     """Say how a window opened."""
     price = decimal_text(event.eth_usd_micro_usd, 6, 2)
     length_s, interval_s = (event.close_ts_ms - event.open_ts_ms) // 1_000, event.interval_ms // 1_000
     return (
-        f"opened on {event.label}: stake {eth_text(event.stake_wei)} ETH (one ETH is {price} USD), "
+        f"opened on {event.label}: stake {eth_text(event.stake_wei, 8)} ETH (one ETH is {price} USD), "
         f"{counted(event.ticks, 'tick')}, one every {interval_s} s, for {length_s} s"
     )
 
@@ -136,7 +188,9 @@ def asked_text(asked: OrderAsked, names: Names) -> str:
     token = token_text(asked.token, names)
     if asked.spend_wei is not None:
         return f"{asked.side} {eth_text(asked.spend_wei)} ETH of {token}"
-    amount = "all" if asked.sell_all or asked.amount_raw is None else amount_text(asked.amount_raw, asked.token, names)
+    if not asked.sell_all and asked.amount_raw is None:
+        return f"{asked.side} {token}" if asked.token else asked.side
+    amount = "all" if asked.amount_raw is None else amount_text(asked.amount_raw, asked.token, names)
     return f"{asked.side} {amount} {token}"
 
 
@@ -144,9 +198,9 @@ def fill_text(event: FillCredited, names: Names) -> str:
     """Say what a fill gave and took."""
     token = token_text(event.token, names)
     if event.side == "buy":
-        moved = f"bought {amount_text(event.arrival_raw, event.token, names)} {token} for {decimal_text(event.spent_raw, 18, 6)} ETH"
+        moved = f"bought {amount_text(event.arrival_raw, event.token, names)} {token} for {eth_text(Wei(int(event.spent_raw)))} ETH"
     else:
-        moved = f"sold {amount_text(event.spent_raw, event.token, names)} {token} for {decimal_text(event.arrival_raw, 18, 6)} ETH"
+        moved = f"sold {amount_text(event.spent_raw, event.token, names)} {token} for {eth_text(Wei(int(event.arrival_raw)))} ETH"
     tag = "" if event.proven and not event.tag else f" [{event.tag or 'unproven'}]"
     return f"{moved} by {plain(event.route)}, gas {eth_text(event.gas_wei, 8)} ETH{tag}"
 
@@ -159,6 +213,12 @@ def ledgers_text(ledgers: tuple[str, ...]) -> str:
 def seconds_text(ms: int) -> str:
     """Write milliseconds as seconds, every digit true."""
     return f"{decimal_text(ms, 3, 1)} s"
+
+
+def minutes_text(ms: int) -> str:
+    """Write a time in the window as minutes and seconds, e.g. `1:59`."""
+    hours, rest = divmod(max(ms, 0) // 1_000, 3_600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ledgers.money import Wei
 from ledgers.report import ANECDOTE, Basis, Column, Table, eth_text, percent_text
 from ledgers.store import RunRow, Store, WindowRow
@@ -11,13 +13,11 @@ from referee.onchain.tables import rows
 
 RUN_COLUMNS = (
     Column("run_id", "run"),
-    Column("stack", "stack"),
     Column("status", "status"),
     Column("headline_wei", "headline ETH"),
     Column("headline_ppm", "headline"),
     Column("permissive_ppm", "permissive"),
-    Column("turns_answered", "answered"),
-    Column("turns_total", "of turns"),
+    Column("turns", "answered"),
     Column("fills", "fills"),
 )
 
@@ -42,10 +42,25 @@ def listed(store: Store) -> list[Listed]:
     for window_id in sorted(store.window_ids(), key=lambda name: (len(name), name)):
         window = kept.get(window_id)
         if window is not None and (window.events, window.root) == store.journal(window_id).head():
-            found.append((window, [run for run in runs if run.window_id == window_id]))
+            found.append((window, _ranked([run for run in runs if run.window_id == window_id])))
         else:
             found.append(_computed(store, window_id))
     return found
+
+
+def best_first(headline_ppm: Mapping[str, int | None]) -> list[str]:
+    """Order runs as every list does: best headline first, equal ones by name, those without a score last."""
+    return sorted(headline_ppm, key=lambda run_id: (-(ppm if (ppm := headline_ppm[run_id]) is not None else -(10**15)), run_id))
+
+
+def short_run(run_id: str, window_id: str) -> str:
+    """Name a run where its window is named already."""
+    return run_id.removeprefix(f"{window_id}-")
+
+
+def _ranked(runs: list[RunRow]) -> list[RunRow]:
+    rows = {run.run_id: run for run in runs}
+    return [rows[run_id] for run_id in best_first({run_id: run.headline_ppm for run_id, run in rows.items()})]
 
 
 def _computed(store: Store, window_id: str) -> Listed:
@@ -53,7 +68,7 @@ def _computed(store: Store, window_id: str) -> Listed:
     records = list(store.journal(window_id).read())
     window, *runs = rows(folded(records), records[-1].seq, records[-1].link)
     assert isinstance(window, WindowRow)
-    return window, [run for run in runs if isinstance(run, RunRow)]
+    return window, _ranked([run for run in runs if isinstance(run, RunRow)])
 
 
 def _table(window: WindowRow, runs: list[RunRow]) -> Table:
@@ -65,13 +80,11 @@ def _table(window: WindowRow, runs: list[RunRow]) -> Table:
         rows=tuple(
             (
                 run.run_id,
-                run.stack,
                 run.status,
                 eth_text(None if run.headline_wei is None else Wei(int(run.headline_wei)), 8),
                 percent_text(run.headline_ppm),
                 percent_text(run.permissive_ppm),
-                run.turns_answered,
-                run.turns_total,
+                f"{run.turns_answered}/{run.turns_total}",
                 run.fills,
             )
             for run in runs

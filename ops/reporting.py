@@ -7,7 +7,7 @@ again.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,48 +16,40 @@ from ledgers.curve import mdd_ppm
 from ledgers.events import Event
 from ledgers.journal import Journal
 from ledgers.money import Wei, decimal_text
-from ledgers.report import ANECDOTE, Basis, Cell, Column, EquityLine, Figure, Report, Table, eth_text, percent_text
+from ledgers.report import ANECDOTE, Basis, Cell, Column, EquityLine, Figure, Report, Said, Table, eth_text, percent_cell
 from ledgers.whole_file import write_whole
+from ops.gaps import Gaps
+from ops.home_chain import DEVNET
+from ops.lines import DECIDED, counted, minutes_text, turn_end
+from ops.lists import best_first, short_run
 from referee.onchain.events import (
     HEADLINE, LEDGERS, PERMISSIVE, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused, RunScored, TickMissed,
     WindowLiquidated, WindowOpened,
 )  # fmt: skip
 from referee.onchain.rulebook import RULE_ROWS
+from referee.onchain.rules import DEFAULT
+from referee.onchain.score import SCORED
 from referee.onchain.state import WindowState, decoded
 
 FILLED, REFUSED, NOT_FILLED = "filled", "refused", "not filled"
 
-SCORE_COLUMNS = (
-    Column("run_id", "run"),
-    Column("headline_percent", "headline"),
-    Column("permissive_percent", "permissive"),
-    Column("without_unproven_percent", "unproven at 0"),
-    Column("headline_eth", "headline ETH"),
-    Column("headline_usd", "in USD"),
-    Column("mdd_percent", "max drawdown"),
-    Column("orders", "orders"),
-    Column("filled", "filled"),
-    Column("turns_answered", "turns"),
-    Column("turns_total", "of"),
-    Column("ticks_missed", "missed"),
-    Column("note", "note"),
-)
 EXACT_COLUMNS = (
     "run_id", "stack", "stack_sha256", "copy", "status", "reason", "stake_wei", "headline_wei", "permissive_wei", "headline_ppm", "permissive_ppm",
     "headline_without_unproven_ppm", "close_usd_micro_usd", "turns_answered", "turns_total", "fills", "reorged_fills",
+    "liquidated_late", "liquidated_after_close_ms",
 )  # fmt: skip
 CURVE_COLUMNS = ("run_id", "ledger", "ts_ms", "value_wei")
 OUTCOME_COLUMNS = (
     Column("outcome", "outcome"),
     Column("reason", "reason"),
     Column("rule", "rule"),
-    Column("headline_orders", "headline"),
-    Column("permissive_orders", "permissive"),
+    Column("headline_orders", "on headline"),
+    Column("permissive_orders", "on permissive"),
 )
-NOTE = (
-    "headline: proven fills, with exits that cannot be proven at 0 in the third column; permissive: the best row, proven or not.\n"
-    "A score is the change of the value of a full liquidation in ETH, net of gas, rounded down."
-)
+NOT_FILLED_RULES = {"no_route": "ONC-05", "reverted": "ONC-10", "unprovable_no_quote": "ONC-11"}
+"""The rule behind an order that did not fill though nothing refused it; none when the outside world failed."""
+LATE_MS = 10_000
+"""A liquidation further after the close than this is said beside the score."""
 
 
 @dataclass(slots=True)
@@ -72,12 +64,18 @@ class Account:
     """Headline fills, by run."""
     outcomes: dict[tuple[str, str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """Orders by (outcome, reason, rule), for each ledger."""
+    turns: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """Turns by (outcome, reason), for each run."""
+    gaps: Gaps = field(default_factory=Gaps)
     curves: dict[tuple[str, str], list[tuple[int, Wei | None]]] = field(default_factory=lambda: defaultdict(list))
     """(ts_ms, value) by (run, ledger)."""
 
     def apply(self, event: Event) -> None:
         """Fold one event in."""
         self.state.apply(event)
+        self.gaps.apply(event)
+        if (turn := turn_end(event)) is not None:
+            self.turns[turn][event.run_id] += 1
         match event:
             case DecisionTaken():
                 self.orders[event.run_id] += len(event.orders)
@@ -89,7 +87,7 @@ class Account:
             case OrderRefused():
                 self._outcome(event.ledgers, REFUSED, event.reason, event.rule)
             case OrderNotFilled():
-                self._outcome(event.ledgers, NOT_FILLED, event.reason, "")
+                self._outcome(event.ledgers, NOT_FILLED, event.reason, NOT_FILLED_RULES.get(event.reason, ""))
             case MarkTaken() | WindowLiquidated():
                 for ledger in event.ledgers:
                     self.curves[event.run_id, ledger].append((event.ts_ms, event.value_wei))
@@ -102,6 +100,20 @@ class Account:
         """The window's opening."""
         assert self.state.opened is not None, "a report is of a window that opened"
         return self.state.opened
+
+    def ranked(self) -> list[str]:
+        """List the runs, best first."""
+        return best_first({run_id: run.scored.headline_ppm if run.scored else None for run_id, run in self.state.runs.items()})
+
+    def after_close_ms(self, run_id: str) -> int | None:
+        """How long after the close a run was liquidated; none before it was."""
+        sold = self.state.runs[run_id].liquidated.values()
+        return max((event.ts_ms - self.opened.close_ts_ms for event in sold), default=None)
+
+    def sold_late(self, run_id: str) -> bool:
+        """Whether a run was liquidated so long after the close that its score must say so."""
+        late = any(event.late for event in self.state.runs[run_id].liquidated.values())
+        return late or (self.after_close_ms(run_id) or 0) > LATE_MS
 
 
 def account_of(journal: Journal) -> Account:
@@ -120,9 +132,9 @@ def report_of(account: Account, journal: Journal) -> Report:
         title=f"window {journal.window_id} on {opened.label}",
         basis=basis,
         facts=_facts(account, journal),
-        tables=(_scores(account, basis), _outcomes(account, basis)),
+        tables=(_scores(account, journal.window_id, basis), _turns(account, basis), _outcomes(account, basis)),
         figure=_figure(account, journal.window_id, basis),
-        note=f"check it: referee verify {journal.window_id} · referee replay {journal.window_id}",
+        note=f"Check it: referee verify {journal.window_id} · referee replay {journal.window_id}",
     )
 
 
@@ -154,73 +166,171 @@ def _exact_row(account: Account, run_id: str) -> tuple[Cell, ...]:
     run = account.state.runs[run_id]
     known = {name: getattr(run.scored, name) for name in EXACT_COLUMNS if hasattr(run.scored, name)}
     opened = {"run_id": run_id, "stack": run.opened.stack, "stack_sha256": run.opened.stack_sha256, "copy": run.opened.copy}
-    return tuple(({"status": "OPEN"} | known | opened).get(name) for name in EXACT_COLUMNS)
+    sold = {"liquidated_late": "yes" if account.sold_late(run_id) else "no", "liquidated_after_close_ms": account.after_close_ms(run_id)} if run.liquidated else {}
+    return tuple(({"status": "OPEN"} | known | opened | sold).get(name) for name in EXACT_COLUMNS)
 
 
 def _facts(account: Account, journal: Journal) -> tuple[tuple[str, Cell], ...]:
     opened, (seq, root) = account.opened, journal.head()
-    closing = account.state.scored.close_eth_usd_micro_usd if account.state.scored else None
     length_s, interval_s = (opened.close_ts_ms - opened.open_ts_ms) // 1_000, opened.interval_ms // 1_000
+    at_close = f"{_usd(_close_micro_usd(account))} at the close" if account.state.scored else "the window is not scored yet"
     return (
-        ("opened", f"{_utc(opened.open_ts_ms)}, for {length_s} s, woken every {interval_s} s"),
-        ("chain", f"{opened.network}, id {opened.chain_id}, block 0 {opened.block0_hash}, {opened.client}"),
+        ("opened", f"{_utc(opened.open_ts_ms)}, for {length_s} s, woken every {interval_s} s: {counted(opened.ticks, 'tick')}"),
+        *(("not measured", text) for text in account.gaps.texts(opened)),
+        *_late_fact(account),
+        ("chain", f"{opened.network}, id {opened.chain_id}{SAME_ID if opened.label == DEVNET else ''}, block 0 {opened.block0_hash}, {opened.client}"),
         ("stake", f"{eth_text(opened.stake_wei, 18)} ETH"),
-        ("one ETH", f"{decimal_text(opened.eth_usd_micro_usd, 6, 2)} USD at the opening, {_usd(closing)} at the close"),
-        ("rules", f"{opened.rules_name} {opened.rules_sha256}, board {opened.board_policy}"),
+        ("one ETH", f"{_usd(opened.eth_usd_micro_usd)} at the opening, {at_close}"),
+        ("rules", f"{opened.rules_name}, board {opened.board_policy}, hash {opened.rules_sha256}{_rules_differ(opened)}"),
+        ("window file", opened.window_file_sha256),
         ("window", opened.window_sha256),
         ("code", opened.code_sha256),
-        ("journal", f"{seq} records, root {root}{'' if account.state.sealed else ' (not sealed)'}"),
+        ("journal", f"{counted(seq, 'record')}, last link {root}{'' if account.state.sealed else ' (not sealed)'}"),
     )
 
 
-def _scores(account: Account, basis: Basis) -> Table:
-    runs = sorted(account.state.runs, key=lambda run_id: _rank(account, run_id))
+SAME_ID = " (the real chain's id as well: block 0 tells them apart)"
+
+
+def _rules_differ(opened: WindowOpened) -> str:
+    """`referee rules` prints the hash of the rules with the board policy that they come with."""
+    return "" if opened.rules_sha256 == DEFAULT.sha256() else f" (not the one that `referee rules` prints, which is with board {DEFAULT.board_policy})"
+
+
+def _late_fact(account: Account) -> tuple[tuple[str, Cell], ...]:
+    late = [run_id for run_id in account.state.runs if account.sold_late(run_id)]
+    if not late:
+        return ()
+    latest_ms = max(account.after_close_ms(run_id) or 0 for run_id in late)
+    return (("late", f"{len(late)} of {counted(len(account.state.runs), 'run')} liquidated up to {minutes_text(latest_ms)} after the close, at the prices of that time"),)
+
+
+def _scores(account: Account, window_id: str, basis: Basis) -> Table:
+    runs = account.ranked()
+    scored = [run.scored for run in account.state.runs.values() if run.scored]
+    ledgers_differ = any(score.permissive_wei != score.headline_wei for score in scored)
+    claims = any(score.headline_without_unproven_ppm != score.headline_ppm for score in scored)
     return Table(
         name="scores",
         title="Scores",
         basis=basis,
-        columns=SCORE_COLUMNS,
-        rows=tuple(_score_row(account, run_id) for run_id in runs),
-        note=NOTE,
+        columns=_score_columns(ledgers_differ, claims),
+        rows=tuple(_score_row(account, window_id, run_id) for run_id in runs),
+        note="\n".join(_score_notes(account, window_id, runs, ledgers_differ, claims)),
     )
 
 
-def _rank(account: Account, run_id: str) -> tuple[int, str]:
-    """Best first, unscored last, equal ones by name."""
-    scored = account.state.runs[run_id].scored
-    headline_ppm = scored.headline_ppm if scored else None
-    return (1, run_id) if headline_ppm is None else (-headline_ppm - 10**15, run_id)
+def _score_columns(ledgers_differ: bool, claims: bool) -> tuple[Column, ...]:
+    """Name the columns; people are spared those that would only repeat another."""
+    return (
+        Column("run_id", "run", people=False),
+        Column("run", "run", machines=False),
+        Column("headline_percent", "headline"),
+        Column("permissive_percent", "permissive", people=ledgers_differ),
+        Column("without_unproven_percent", "claims at 0", people=claims),
+        Column("headline_eth", "ETH"),
+        Column("headline_usd", "USD"),
+        Column("mdd_percent", "drawdown"),
+        Column("fills", "filled", machines=False),
+        Column("turns", "answered", machines=False),
+        Column("orders", "orders", people=False),
+        Column("filled", "filled", people=False),
+        Column("turns_answered", "answered", people=False),
+        Column("turns_total", "woken", people=False),
+        Column("ticks_missed", "missed", people=False),
+        Column("ticks", "ticks", people=False),
+        Column("note", "note", people=False),
+    )
 
 
-def _score_row(account: Account, run_id: str) -> tuple[Cell, ...]:
+def _score_row(account: Account, window_id: str, run_id: str) -> tuple[Cell, ...]:
     run = account.state.runs[run_id]
     scored = run.scored
     measured = [value for _, value in account.curves[run_id, HEADLINE] if value is not None]
+    orders, filled, missed, ticks = account.orders[run_id], account.filled[run_id], account.missed[run_id], account.opened.ticks
     return (
         run_id,
-        percent_text(scored.headline_ppm) if scored else None,
-        percent_text(scored.permissive_ppm) if scored else None,
-        percent_text(scored.headline_without_unproven_ppm) if scored else None,
+        short_run(run_id, window_id),
+        percent_cell(scored.headline_ppm) if scored else None,
+        percent_cell(scored.permissive_ppm) if scored else None,
+        percent_cell(scored.headline_without_unproven_ppm) if scored else None,
         eth_text(scored.headline_wei, 8) if scored else None,
         _usd_cell(scored),
-        f"{decimal_text(mdd_ppm(account.opened.stake_wei, measured), 4, 4)} %" if measured else None,
-        account.orders[run_id],
-        account.filled[run_id],
+        _drawdown_cell(account.opened.stake_wei, measured),
+        f"{filled}/{orders}",
+        f"{run.turns_answered}/{ticks}",
+        orders,
+        filled,
         run.turns_answered,
         run.turns_total,
-        account.missed[run_id],
-        _note(scored),
+        missed,
+        ticks,
+        _note(account, run_id),
     )
 
 
-def _note(scored: RunScored | None) -> str:
-    if scored is None:
-        return "not scored yet"
-    return " ".join(part for part in (scored.status if scored.status != "SCORED" else "", scored.reason) if part)
+def _drawdown_cell(stake_wei: Wei, measured: list[Wei]) -> Said | None:
+    if not measured:
+        return None
+    percent = decimal_text(mdd_ppm(stake_wei, measured), 4, 4)
+    return Said(f"{percent} %", percent)
+
+
+def _score_notes(account: Account, window_id: str, runs: list[str], ledgers_differ: bool, claims: bool) -> Iterator[str]:
+    notes = _notes(account, window_id, runs)
+    yield from (*notes, "") if notes else ()
+    yield "A score is the change of the value of a full liquidation in ETH against the stake, net of gas, rounded down."
+    yield "headline: proven fills." + (" permissive: the best row, proven or not." if ledgers_differ else " The permissive ledger came to the same for every run.")
+    if claims:
+        yield "claims at 0: headline with every exit that rests on a claim instead of a simulation counted 0."
+    price = _close_micro_usd(account)
+    if price is not None:
+        yield f"USD: ETH at the price of the close, {_usd(price)}."
+    yield "filled: of the orders asked for, on headline. answered: of the window's ticks."
+    yield f"A run's story: referee show {window_id}-RUN"
+
+
+def _notes(account: Account, window_id: str, runs: list[str]) -> list[str]:
+    """Say what stands beside the scores; what holds for several runs is said once."""
+    by_note: dict[str, list[str]] = {}
+    for run_id in runs:
+        by_note.setdefault(_note(account, run_id), []).append(short_run(run_id, window_id))
+    return [f"{'every run' if len(named) == len(runs) else ', '.join(named)}: {note}." for note, named in by_note.items() if note]
+
+
+def _note(account: Account, run_id: str) -> str:
+    """Say what a reader must know beside a score."""
+    run, ticks = account.state.runs[run_id], account.opened.ticks
+    scored, missed = run.scored, account.missed[run_id]
+    unanswered = run.turns_total - run.turns_answered
+    parts = (
+        "not scored yet" if scored is None else scored.status if scored.status != SCORED else "",
+        scored.reason if scored else "",
+        f"answered {run.turns_answered} of {run.turns_total} turns" if unanswered and scored else "",
+        f"missed {missed} of {counted(ticks, 'tick')}" if missed else "",
+        f"liquidated {minutes_text(account.after_close_ms(run_id) or 0)} after the close" if account.sold_late(run_id) else "",
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def _usd_cell(scored: RunScored | None) -> str | None:
     return None if scored is None or scored.close_usd_micro_usd is None else decimal_text(scored.close_usd_micro_usd, 6, 2)
+
+
+def _close_micro_usd(account: Account) -> int | None:
+    return account.state.scored.close_eth_usd_micro_usd if account.state.scored else None
+
+
+def _turns(account: Account, basis: Basis) -> Table:
+    rows = sorted(account.turns.items(), key=lambda item: (item[0][0] != DECIDED, item[0]))
+    return Table(
+        name="turns",
+        title="What became of turns",
+        basis=basis,
+        columns=(Column("outcome", "outcome"), Column("reason", "reason"), Column("turns", "turns"), Column("runs", "runs")),
+        rows=tuple((outcome, reason or None, by.total(), len(by)) for (outcome, reason), by in rows),
+        note=f"{counted(account.opened.ticks, 'tick')} planned for each run; whoever did not answer decided nothing, which is not the same as deciding to hold",
+    )
 
 
 def _outcomes(account: Account, basis: Basis) -> Table:
@@ -232,21 +342,33 @@ def _outcomes(account: Account, basis: Basis) -> Table:
         title="What became of orders",
         basis=basis,
         columns=OUTCOME_COLUMNS,
-        rows=tuple((outcome, reason, rule if rule in known else "", by[HEADLINE], by[PERMISSIVE]) for (outcome, reason, rule), by in rows),
+        rows=tuple((outcome, reason or None, rule if rule in known else None, by[HEADLINE], by[PERMISSIVE]) for (outcome, reason, rule), by in rows),
         note="one order counts once on each ledger; `referee show RUN --order N` tells why",
     )
 
 
 def _figure(account: Account, window_id: str, basis: Basis) -> Figure:
     opened = account.opened
-    start = (opened.open_ts_ms, opened.stake_wei)
-    lines = tuple(
-        EquityLine(run=run_id.removeprefix(f"{window_id}-"), dashed=ledger == PERMISSIVE, points=(start, *account.curves[run_id, ledger]))
-        for run_id in account.state.runs
-        for ledger in LEDGERS
+    return Figure(
+        title=f"window {window_id}",
+        basis=basis,
+        open_ts_ms=opened.open_ts_ms,
+        stake_wei=opened.stake_wei,
+        lines=tuple(line for run_id in account.ranked() for line in _lines(account, window_id, run_id)),
+        close_ts_ms=opened.close_ts_ms,
+        blind=account.gaps.spans(account.state.ts_ms),
+        note="every point is a full liquidation by simulation, net of gas; lines between points only guide the eye",
     )
-    note = "every point is a full liquidation by simulation, net of gas; gaps were not measured"
-    return Figure(title=f"window {window_id}", basis=basis, open_ts_ms=opened.open_ts_ms, stake_wei=opened.stake_wei, lines=lines, note=note)
+
+
+def _lines(account: Account, window_id: str, run_id: str) -> Iterator[EquityLine]:
+    """Draw the permissive ledger only where it differs."""
+    run, start = account.state.runs[run_id].opened, (account.opened.open_ts_ms, account.opened.stake_wei)
+    stacks = list(dict.fromkeys(each.opened.stack for each in account.state.runs.values()))
+    headline, permissive = (account.curves[run_id, ledger] for ledger in LEDGERS)
+    for dashed, points in ((False, headline), (True, permissive)):
+        if not dashed or permissive != headline:
+            yield EquityLine(run=short_run(run_id, window_id), dashed=dashed, look=(stacks.index(run.stack), run.copy - 1), points=(start, *points))
 
 
 def _usd(micro_usd: int | None) -> str:

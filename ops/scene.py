@@ -15,7 +15,7 @@ from ops.lines import Line, decision_text, line_of
 from ops.names import TokenName, names_in
 from referee.onchain.events import (
     HEADLINE, PERMISSIVE, BundleShown, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused,
-    Pin, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated,
+    Pin, RunOpened, RunScored, TickMissed, TurnUnavailable, WindowLiquidated,
 )  # fmt: skip
 from referee.onchain.state import WindowState
 
@@ -88,8 +88,6 @@ def _follow(run: RunScene, event: Event, line: Line | None, names: dict[str, Tok
             run.decision, run.result = decision_text(event, names), None
         case DecisionMalformed() | TurnUnavailable():
             run.decision, run.result = "–", line
-        case TurnPlayed() if event.outcome != "ANSWERED":
-            run.result = line
         case TickMissed():
             run.result, run.counts[MISSED] = line, run.counts[MISSED] + 1
         case FillCredited():

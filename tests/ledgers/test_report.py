@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgers.money import TokenRaw, Wei
-from ledgers.report import ANECDOTE, Basis, Column, EquityLine, Figure, Report, Table, eth_text, percent_text
+from ledgers.report import ANECDOTE, Basis, Column, EquityLine, Figure, Report, Table, _legend_runs, broken, eth_text, percent_cell, percent_text
 
 BASIS = Basis(label="devnet", n=2, of="runs of one window", claim=ANECDOTE)
 OPEN_TS_MS = 1_790_000_000_000
@@ -95,9 +96,59 @@ def test_percentages_show_every_digit(ppm, said):
     assert percent_text(ppm) == said
 
 
-@pytest.mark.parametrize(("wei", "said"), [(Wei(36 * 10**15), "0.036000"), (Wei(-1), "-0.000000"), (None, None)])
+@pytest.mark.parametrize(("wei", "said"), [(Wei(36 * 10**15), "0.036000"), (Wei(-1_500_000_000_000), "-0.000001"), (None, None)])
 def test_ether_is_cut_never_rounded_up(wei, said):
     assert eth_text(wei) == said
+
+
+@pytest.mark.parametrize(("wei", "said"), [(Wei(1), "0.000000000000000001"), (Wei(-1), "-0.000000000000000001"), (Wei(0), "0.000000")])
+def test_ether_that_is_not_nothing_never_reads_as_zero(wei, said):
+    assert eth_text(wei) == said
+
+
+WORDS = "a turn that ended because the host which answers was down and stayed down until the window closed"
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_report_fits_its_width_and_breaks_at_words(width):
+    report = Report(title="w1", basis=BASIS, facts=(("why", WORDS),), tables=(table((WORDS, Wei(10**18))),), note=WORDS)
+    text = report.text(width)
+    assert max(map(len, text.splitlines())) <= max(width, len(BASIS.text()))
+    assert " ".join(text.split()).count("because the host") == 3 or width < 120
+    assert all(word in WORDS.split() for word in re.findall(r"[a-z]+", table((WORDS, Wei(1))).text(width).split("─\n")[-1]))
+
+
+def test_a_cell_for_people_and_machines_reads_as_each_needs_it():
+    told = table((percent_cell(12_345), None))
+    assert "+1.2345 %" in told.text() and told.data()["rows"][0]["run_id"] == "1.2345" and read_csv(told.csv())[1][0] == "1.2345"
+
+
+def test_a_column_shows_only_to_whom_it_is_for():
+    columns = (Column("turns", "turns", machines=False), Column("answered", "answered", people=False))
+    both = Table(name="t", title="t", basis=BASIS, columns=columns, rows=(("3/8", 3),))
+    assert "3/8" in both.text() and "answered" not in both.text()
+    assert both.data()["rows"] == [{"answered": 3}] and read_csv(both.csv())[0][0] == "answered"
+
+
+def test_no_line_is_drawn_through_a_span_that_was_not_measured():
+    assert broken([(1, STAKE), (9, STAKE)], [(3, 7)]) == [(1, STAKE), (3, None), (9, STAKE)]
+
+
+@pytest.mark.filterwarnings("error")
+def test_unmeasured_spans_and_the_close_are_drawn():
+    plain = figure("hold-1")
+    marked = replace(plain, blind=((OPEN_TS_MS + 500, OPEN_TS_MS + 1_500),), close_ts_ms=OPEN_TS_MS + 2_500)
+    assert marked.png() != plain.png()
+
+
+def test_a_run_keeps_its_look_whatever_its_place():
+    one, two = (EquityLine(run=run, dashed=False, look=look, points=()) for run, look in (("a-1", (0, 0)), ("b-1", (1, 0))))
+    assert _legend_runs(replace(figure(), lines=(one, two)))[0][1].get_color() == _legend_runs(replace(figure(), lines=(two, one)))[0][0].get_color()
+
+
+def test_a_legend_of_many_runs_names_the_first_and_the_last():
+    labels = _legend_runs(figure(*(f"run-{at}" for at in range(40))))[1]
+    assert labels[0].startswith("run-0 ") and labels[-1].startswith("run-39 ") and "… 16 more …" in labels
 
 
 def test_a_figure_is_a_png_and_the_same_figure_the_same_bytes():
