@@ -103,6 +103,33 @@ class HoldingMark:
     """max(gross − gas, 0): what counts."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokensSpent:
+    """Tokens of one step, the same for all providers."""
+
+    input_tokens: int
+    """All input, cached and cache-written tokens inside."""
+    cached_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    """All output, hidden reasoning inside."""
+    reasoning_tokens: int
+    flags: tuple[str, ...]
+    """inconsistent, estimated, reasoning_estimated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepAttempt:
+    """One exchange with a provider that failed."""
+
+    reason: str
+    answer_sha256: str
+    """What came back, a blob."""
+    latency_ms: int
+    wait_ms: int
+    """What was waited before trying again; 0 when it was not."""
+
+
 # --- the window and its runs ----------------------------------------------------------------------------------------
 
 
@@ -299,6 +326,48 @@ class StepTaken(Event):
     step: int
     request_sha256: str
     answer_sha256: str
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCounted(Event):
+    """What a model's step used and how it went; follows its StepTaken. A stack without a model has none."""
+
+    tick: int
+    """−1 in the plan turn."""
+    step: int
+    stop: str
+    """end, tools, length or other; empty when the model did not answer."""
+    model_reported: str
+    """What the provider calls the model that answered; empty when it said nothing."""
+    wait_ms: int
+    """Time spent waiting for a rate limit, a back-off or a slot, not part of latency."""
+    tokens: TokensSpent | None
+    """None when nobody counted them."""
+    attempts: tuple[StepAttempt, ...]
+    """Exchanges that failed before it, or ended it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCalled(Event):
+    """A model called a tool; arguments and answer are blobs."""
+
+    tick: int
+    """−1 in the plan turn."""
+    step: int
+    """The step that asked for it, from 0."""
+    call: int
+    """Place within its step, from 0."""
+    call_id: str
+    name: str
+    """As the model wrote it, plain and bounded."""
+    arguments_sha256: str
+    answer_sha256: str
+    ok: bool
+    reason: str
+    """Why it is not ok; empty when it is."""
+    note: str
+    """repeated, id_missing, id_repeated, or empty."""
     latency_ms: int
 
 
@@ -562,7 +631,7 @@ class WindowSealed(Event):
 
 KINDS: tuple[type[Event], ...] = (
     WindowOpened, RunOpened, PassShown, PlanWritten, WindowPaused, WindowResumed, TurnAbandoned, ReorgSeen, ClockJumped, NetworkFaulted,
-    NetworkRecovered, Woken, TickMissed, BundleShown, StepTaken, TurnPlayed, DecisionTaken, DecisionMalformed,
+    NetworkRecovered, Woken, TickMissed, BundleShown, StepTaken, StepCounted, ToolCalled, TurnPlayed, DecisionTaken, DecisionMalformed,
     TurnUnavailable, BoardTaken, GateTaken, RouteSimulated, RouteReverted, RouteUnprovable, FillCredited, OrderRefused,
     OrderNotFilled, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,
 )  # fmt: skip
