@@ -339,10 +339,10 @@ class MarketIndex:
             raise ChainFault("market_ahead", f"the market is at block {header.block}, the pin at {pin.block}")
         if header.block == pin.block and header.block_hash != pin.block_hash:
             raise ChainFault("reorged", f"block {pin.block} of the market and of the pin differ")
-        tokens = MarketView(self._network, self.graph, self._tapes, self._facts, header).tokens()
+        tokens = MarketView(self._network, self.graph, self._tapes, self._facts, header).tokens(tokens_max)
         return MarketSnapshot(
             block=header.block, block_hash=header.block_hash, block_ts_s=header.ts_s, gas_price_wei=pin.base_fee_wei,
-            eth_usd_micro_usd=eth_usd_micro_usd, history_step_s=self._step_s, tokens=tuple(tokens[:tokens_max]),
+            eth_usd_micro_usd=eth_usd_micro_usd, history_step_s=self._step_s, tokens=tuple(tokens),
         )  # fmt: skip
 
 

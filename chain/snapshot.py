@@ -210,49 +210,54 @@ class MarketView:
         self._network, self._graph, self._tapes, self._facts, self._header = network, graph, tapes, facts, header
         self._views: dict[str, PoolTrades] = {}
 
-    def tokens(self) -> list[TokenMarket]:
-        """Every token that can be shown, by descending liquidity, then by address."""
-        shown = [market for token in self._graph.tokens() if (market := self.token(token)) is not None]
-        return sorted(shown, key=lambda market: (-int(market.liquidity_wei), market.address))
+    def tokens(self, count_max: int | None = None) -> list[TokenMarket]:
+        """The deepest tokens that can be shown, by descending liquidity, then by address."""
+        found = [(-sum(liquidity.values()), token, liquidity) for token in self._graph.tokens() if (liquidity := self._liquidity(token))]
+        return [self._token(token, liquidity) for _, token, liquidity in sorted(found, key=lambda row: row[:2])[:count_max]]
 
-    def token(self, token: str) -> TokenMarket | None:
-        """One token, or None when it cannot be shown."""
+    def _liquidity(self, token: str) -> dict[str, int]:
+        """ETH side of each pool of a token that can be shown, by its key; empty when the token cannot."""
         facts = self._facts.get(token)
         if facts is None or facts.decimals is None:
-            return None
+            return {}
+        return {pool.key: wei for pool in self._graph.hub_pools_of(token) if (wei := self._depth_wei(pool, token, 10**facts.decimals))}
+
+    def _depth_wei(self, pool: Pool, token: str, scale: int) -> int:
+        """ETH side of a pool; 0 when our routes do not reach it or it has no price."""
+        state = self._graph.states.get(pool.key)
+        ratio = state.ratio(pool, token) if state and reachable(pool, self._network) else None
+        if state is None or ratio is None:
+            return 0
+        rate = self._rate(pool.other(token))
+        return mul_div_floor(state.depth_raw(pool, pool.other(token)), *rate) if int(_price_wei(scale, ratio, rate)) else 0
+
+    def _token(self, token: str, liquidity: Mapping[str, int]) -> TokenMarket:
+        facts, now_s = self._facts[token], self._header.ts_s
+        assert facts.decimals is not None
         scale = 10**facts.decimals
         pools = [pool for pool in self._graph.hub_pools_of(token) if reachable(pool, self._network)]
-        markets = [market for pool in pools if (market := self._pool(pool, token, scale)) is not None]
-        if not markets:
-            return None
-        markets.sort(key=lambda market: (-int(market.liquidity_wei), market.key))
-        deepest, now_s = markets[0], self._header.ts_s
-        born_block = min(pool.born_block for pool in pools)
+        shown = sorted((pool for pool in pools if pool.key in liquidity), key=lambda pool: (-liquidity[pool.key], pool.key))
+        markets = [self._pool(pool, token, scale, liquidity[pool.key]) for pool in shown]
+        deepest, born_block = markets[0], min(pool.born_block for pool in pools)
         return TokenMarket(
             address=token, symbol=facts.symbol, name=facts.name, decimals=facts.decimals,
             total_supply_raw=None if facts.total_supply_raw is None else TokenRaw(facts.total_supply_raw),
-            price_wei=deepest.price_wei, liquidity_wei=sum((market.liquidity_wei for market in markets), Wei(0)),
+            price_wei=deepest.price_wei, liquidity_wei=Wei(sum(liquidity.values())),
             short=_total(self._trades(pool, token, scale).short for pool in pools), hour=_total(self._trades(pool, token, scale).hour for pool in pools),
             change_5m_bps=deepest.trades.change_bps(deepest.price_wei, now_s - VOLUME_S),
             change_1h_bps=deepest.trades.change_bps(deepest.price_wei, now_s - HOUR_S),
             born_block=born_block, age_s=max(self._header.block - born_block, 0) * self._network.block_time_ms // 1_000,
-            pools=tuple(markets), history=self._history(self._graph.pools[deepest.key], token, scale),
+            pools=tuple(markets), history=self._history(shown[0], token, scale),
         )  # fmt: skip
 
-    def _pool(self, pool: Pool, token: str, scale: int) -> PoolMarket | None:
-        state, hub = self._graph.states.get(pool.key), pool.other(token)
-        ratio = state.ratio(pool, token) if state else None
-        if state is None or ratio is None:
-            return None
-        rate = self._rate(hub)
-        price_wei, liquidity_wei = _price_wei(scale, ratio, rate), mul_div_floor(state.depth_raw(pool, hub), *rate)
-        if not int(price_wei) or not liquidity_wei:
-            return None
-        quote = "USDG" if hub == self._network.usdg else self._network.native_symbol
+    def _pool(self, pool: Pool, token: str, scale: int, liquidity_wei: int) -> PoolMarket:
+        state, hub = self._graph.states[pool.key], pool.other(token)
+        ratio = state.ratio(pool, token)
+        assert ratio is not None
         return PoolMarket(
             key=pool.key, venue=pool.venue, fee_ppm=pool.fee_ppm, tick_spacing=pool.tick_spacing, hooks=pool.hooks, born_block=pool.born_block,
-            quote=quote, price_wei=price_wei, liquidity_wei=Wei(liquidity_wei), token_raw=TokenRaw(state.depth_raw(pool, token)),
-            trades=self._trades(pool, token, scale),
+            quote="USDG" if hub == self._network.usdg else self._network.native_symbol, price_wei=_price_wei(scale, ratio, self._rate(hub)),
+            liquidity_wei=Wei(liquidity_wei), token_raw=TokenRaw(state.depth_raw(pool, token)), trades=self._trades(pool, token, scale),
         )  # fmt: skip
 
     def _trades(self, pool: Pool, token: str, scale: int) -> PoolTrades:
