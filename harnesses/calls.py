@@ -28,7 +28,7 @@ ID_CHARS_MAX = 200
 
 CALL_MARKS = re.compile(
     r"<\|?(?:tool_call|tool_calls|function_call|function_calls|tool_use|invoke|tools?▁calls?▁begin)\b"
-    r"|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool|\bfunctions\.[a-z_]+:\d+\b|<\|channel\|>commentary to=",
+    r"|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool|\bfunctions\.[A-Za-z_]\w*:\s*[\d{]|<\|channel\|>commentary to=",
     re.IGNORECASE,
 )
 """How models write a tool call when it ends up in their text."""

@@ -4,7 +4,7 @@
     (our tools)   answered and counted as in any other turn
     answer        ends the turn with a decision
 
-One address for each run, with a token of its own. A turn that nobody fetches is UNAVAILABLE; one that is fetched and not
+One address for each run, with a token of its own; the door's secret opens all of them. A turn that nobody fetches is UNAVAILABLE; one that is fetched and not
 answered is OUT_OF_TIME. Every call but `next_turn` is a step; the last allowed one must be the answer.
 """
 
@@ -92,11 +92,11 @@ class Place:
 
 
 class McpDoor:
-    """Serves every run of one harness. `open` it before the first turn, `close` it after the last."""
+    """Serves every run of one harness. Opens with the first turn at the latest; `close` it after the last."""
 
     def __init__(self, specs: Sequence[ToolSpec], secret: str, clock: Clock, host: str = "127.0.0.1", port: int = 0) -> None:
         if len(secret) < 16:
-            raise ValueError("the door's secret is shorter than 16 characters")
+            raise ValueError("the key of an MCP door is its secret: 16 characters or more")
         self._specs = (NEXT_TURN, *specs, ANSWER)
         self._secret = secret
         self._clock = clock
@@ -105,16 +105,25 @@ class McpDoor:
         self._runner: web.AppRunner | None = None
         self._over = asyncio.Event()
 
+    @classmethod
+    def at(cls, address: Address, specs: Sequence[ToolSpec], clock: Clock) -> McpDoor:
+        """A door that listens where an address says, its key being the secret. Raises: ValueError."""
+        parts = urlsplit(address.url)
+        return cls(specs, address.key, clock, parts.hostname or "127.0.0.1", parts.port or 80)
+
     async def open(self) -> None:
-        """Begin to listen. Raises: RefereeError when the port cannot be had."""
+        """Begin to listen, unless it does already. Raises: RefereeError when the port cannot be had."""
+        if self._runner is not None:
+            return
         app = web.Application(client_max_size=BODY_BYTES_MAX)
         app.router.add_post("/mcp/{run_id}", self._serve)
-        self._runner = web.AppRunner(app, shutdown_timeout=1.0, access_log=None)
-        await self._runner.setup()
+        runner = self._runner = web.AppRunner(app, shutdown_timeout=1.0, access_log=None)
+        await runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
+            await web.TCPSite(runner, self._host, self._port).start()
         except OSError as error:
-            await self._runner.cleanup()
+            self._runner = None
+            await runner.cleanup()
             raise RefereeError(f"the MCP door cannot listen on port {self._port}: {error.strerror}") from None
 
     async def close(self) -> None:
@@ -151,7 +160,9 @@ class McpDoor:
         run_id = request.match_info["run_id"]
         if refused := self._refused(request, run_id):
             return refused
-        body = Address("", token_of(self._secret, run_id)).blotted(await request.read())
+        body = await request.read()
+        for token in self._tokens(run_id):
+            body = Address("", token).blotted(body)
         try:
             asked = read_request(body)
             if asked.id is None:
@@ -166,11 +177,15 @@ class McpDoor:
         if origin and urlsplit(origin).hostname not in LOOPBACK:
             return web.Response(status=403, text="requests of other sites are refused")
         given = request.headers.get("Authorization", "").removeprefix("Bearer ").encode("utf-8", "replace")
-        if not hmac.compare_digest(given, token_of(self._secret, run_id).encode()):
+        if not any([hmac.compare_digest(given, token.encode()) for token in self._tokens(run_id)]):
             return web.Response(status=401, text="the run's token is missing or wrong", headers={"WWW-Authenticate": "Bearer"})
         if request.headers.get("MCP-Protocol-Version", VERSIONS[0]) not in VERSIONS:
             return web.Response(status=400, text=f"unsupported protocol version; supported: {', '.join(VERSIONS)}")
         return None
+
+    def _tokens(self, run_id: str) -> tuple[str, str]:
+        """What opens the door to a run: its own token, and the secret, which opens it to every run."""
+        return token_of(self._secret, run_id), self._secret
 
     async def _result(self, asked: McpRequest, place: Place, body: bytes) -> Record:
         place.client = asked.client or place.client
@@ -273,6 +288,10 @@ class McpProvider:
 
     async def answer_on(self, question: Question, trail: Trail) -> Answer:
         """Answer one question and write the way there down. Raises: ProviderFault, LimitSpent."""
+        try:
+            await self._door.open()
+        except RefereeError as error:
+            raise ProviderFault(str(error)) from None
         place = self._door.place(question.run_id)
         using = Using(self._toolbox_for(question), self._limits, trail, self._clock)
         ends_ms = self._clock.monotonic_ms() + question.deadline_ms

@@ -14,6 +14,7 @@ from exam.record import Sittings
 from harnesses.catalog import endpoint_of, http_door
 from harnesses.http import HttpDoor
 from harnesses.manifest import Harness, ModelManifest, TurnLimits, load_harness
+from harnesses.mcp_door import McpDoor
 from harnesses.model import ModelProvider, ToolboxFor
 from harnesses.provider import Provider
 from harnesses.question import Question
@@ -58,7 +59,7 @@ class Models:
     settings: Settings
     clock: Clock
     tables: Tables = field(default_factory=Tables)
-    _doors: dict[str, HttpDoor] = field(default_factory=dict)
+    _doors: dict[str, HttpDoor | McpDoor] = field(default_factory=dict)
     """By harness."""
 
     def seat(self, plan: RunPlan) -> Seat:
@@ -89,11 +90,17 @@ class Models:
 
     def provider(self, model: str, harness: Harness, limits: TurnLimits, tools: ToolboxFor) -> Provider:
         """Whoever plays a model's turns. Raises: ValueError, BadSettings when its address is not set."""
-        manifest = harness.model_manifest
-        door = self._doors.get(harness.sha256)
-        if door is None:
-            door = self._doors[harness.sha256] = http_door(manifest, self.settings.provider_address(manifest.provider.name), self.clock)
-        return ModelProvider(endpoint_of(manifest, model, door), tools, limits, self.clock)
+        door = self._doors.get(harness.sha256) or self._doors.setdefault(harness.sha256, self._door(harness.model_manifest))
+        if isinstance(door, McpDoor):
+            return door.provider(tools, limits)
+        return ModelProvider(endpoint_of(harness.model_manifest, model, door), tools, limits, self.clock)
+
+    def _door(self, manifest: ModelManifest) -> HttpDoor | McpDoor:
+        """The door to a provider, or for those who come in. Raises: ValueError, BadSettings."""
+        address = self.settings.provider_address(manifest.provider.name)
+        if manifest.provider.kind == "mcp":
+            return McpDoor.at(address, specs_of(manifest.tools), self.clock)
+        return http_door(manifest, address, self.clock)
 
     async def close(self) -> None:
         """Close every door."""

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
+from harnesses.address import Address
 from harnesses.manifest import TurnLimits
 from harnesses.mcp import VERSIONS
 from harnesses.mcp_door import ANSWER, NEXT_TURN, McpDoor, token_of
@@ -193,6 +194,19 @@ async def test_a_run_is_played_with_its_own_token_alone(token: str) -> None:
         assert (await agent.post(b"{}"))[0] == 401
 
 
+async def test_the_door_s_secret_opens_it_to_every_run() -> None:
+    async with opened() as (_, agent):
+        agent.headers["Authorization"] = f"Bearer {SECRET}"
+        assert (await agent.ask("ping"))["result"] == {}
+
+
+async def test_a_door_that_cannot_open_leaves_the_turn_unavailable() -> None:
+    async with opened() as (door, _):
+        port = int(door.url_of(RUN).split(":")[2].split("/")[0])
+        ended = await playing(McpDoor((), SECRET, SystemClock(), port=port))
+    assert (ended.outcome, "cannot listen" in ended.reason) == (Outcome.UNAVAILABLE, True)
+
+
 async def test_a_page_of_another_site_is_refused() -> None:
     async with opened() as (_, agent):
         assert (await agent.post(b"{}", Origin="https://elsewhere.example"))[0] == 403
@@ -248,7 +262,16 @@ async def test_a_port_that_is_taken_is_said() -> None:
 
 
 def test_a_short_secret_is_refused_and_each_run_has_its_own_token() -> None:
-    with pytest.raises(ValueError, match="shorter than 16"):
+    with pytest.raises(ValueError, match="16 characters or more"):
         McpDoor((), "short", SystemClock())
     assert token_of(SECRET, "a") != token_of(SECRET, "b")
     assert NEXT_TURN.name != ANSWER.name
+
+
+async def test_a_door_listens_where_its_address_says() -> None:
+    async with opened() as (door, _):
+        port = int(door.url_of(RUN).split(":")[2].split("/")[0])
+    door = McpDoor.at(Address(f"http://127.0.0.1:{port}", SECRET), (), SystemClock())
+    await door.open()
+    assert door.url_of("r") == f"http://127.0.0.1:{port}/mcp/r"
+    await door.close()

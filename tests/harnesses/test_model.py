@@ -256,6 +256,7 @@ async def test_a_tool_answer_beyond_the_bound_is_not_shown(size: int, ok: bool) 
         '```json\n{"tool":"quote","args":{}}\n```',
         '[{"type":"function","function":{"name":"book","arguments":"{}"}}]',
         "functions.quote:0\n{}",
+        'functions.quote:\n{"a":"1"}',
     ],
 )
 async def test_a_tool_call_in_the_text_is_told_and_not_carried_out(text: str) -> None:
