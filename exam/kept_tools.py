@@ -15,7 +15,7 @@ from exam.sheets import Sheet, ToolRecord, asked_key
 from harnesses.tools import ToolAnswer, ToolSpec
 from ledgers.identity import canonical_bytes
 from ledgers.money import mul_div_floor
-from referee.onchain import toolbox
+from referee.onchain import tool_answers, toolbox
 from referee.onchain.toolbox import Asked, PoolsAsked, QuoteAsked, ToolRefused
 
 LISTS = {
@@ -46,9 +46,9 @@ class KeptTools:
 
     def _used(self, name: str, asked: Asked) -> ToolAnswer:
         if name == "book":
-            return toolbox.book_answer(json.loads(self._sheet.book))
+            return tool_answers.book_answer(json.loads(self._sheet.book))
         if name == "plan":
-            return toolbox.plan_answer(None)
+            return tool_answers.plan_answer(None)
         if isinstance(asked, QuoteAsked):
             return self._quote(asked)
         if isinstance(asked, PoolsAsked) and (asked.token or asked.search):

@@ -1,4 +1,4 @@
-"""The tools of a live turn: what `referee/onchain/toolbox.py` says, fetched from the desk and the market.
+"""The tools of a live turn: what `referee/onchain/tool_answers.py` says, fetched from the desk and the market.
 
 A turn's tools look at the market exactly as its bundle did. Quotes and round trips are the desk's own boards, on a book
 that can carry the order, at the same block as long as a board of that block could still fill and the node still keeps it,
@@ -22,14 +22,15 @@ from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from ops.live_market import LiveMarket, Look
-from referee.onchain import toolbox
+from referee.onchain import tool_answers, toolbox
 from referee.onchain.board import Desk
 from referee.onchain.book import Book, Holding
 from referee.onchain.credit import admission, exit_reserve_wei
 from referee.onchain.events import HEADLINE, BoardTaken, GateTaken, OrderAsked, OrderNotFilled, OrderRefused, Pin
 from referee.onchain.rules import Rules
 from referee.onchain.state import RunState, WindowState
-from referee.onchain.toolbox import Asked, QuoteAsked, RoundTrip, ToolRefused
+from referee.onchain.tool_answers import RoundTrip
+from referee.onchain.toolbox import Asked, QuoteAsked, ToolRefused
 
 QUOTED_AT_ONCE = 4
 """Quotes under way at the same time in all turns, so that they never crowd out orders and marks."""
@@ -117,27 +118,27 @@ class TurnTools:
             case "quote", QuoteAsked():
                 return await self._quote(asked)
             case "book", _:
-                return toolbox.book_answer(self._book())
+                return tool_answers.book_answer(self._book())
             case "history", toolbox.HistoryAsked():
-                return toolbox.history_answer(self._run().history, asked.limit or toolbox.HISTORY_USUAL)
+                return tool_answers.history_answer(self._run().history, asked.limit or toolbox.HISTORY_USUAL)
             case "plan", _:
-                return toolbox.plan_answer(self._plan)
+                return tool_answers.plan_answer(self._plan)
         look = self._look or await self._shared.fresh_look()
         snapshot = look.snapshot
         match asked:
             case toolbox.TokenAsked():
-                toolbox.find_token(snapshot, asked.token)
-                return toolbox.token_answer(snapshot, asked, await self._shared.round_trip(asked.token, look), look.outside)
+                tool_answers.find_token(snapshot, asked.token)
+                return tool_answers.token_answer(snapshot, asked, await self._shared.round_trip(asked.token, look), look.outside)
             case toolbox.PoolAsked():
-                return toolbox.pool_answer(snapshot, asked)
+                return tool_answers.pool_answer(snapshot, asked)
             case toolbox.PoolsAsked():
-                return toolbox.pools_answer(snapshot, asked)
+                return tool_answers.pools_answer(snapshot, asked)
             case toolbox.CandlesAsked():
-                return toolbox.candles_answer(snapshot, asked)
+                return tool_answers.candles_answer(snapshot, asked)
             case toolbox.SwapsAsked():
-                return toolbox.swaps_answer(snapshot, asked)
+                return tool_answers.swaps_answer(snapshot, asked)
         assert name == "gas", name
-        return toolbox.gas_answer(snapshot, self._shared.rules)
+        return tool_answers.gas_answer(snapshot, self._shared.rules)
 
     def _book(self) -> dict[str, Any]:
         if not self._question.book:
@@ -161,7 +162,7 @@ class TurnTools:
         try:
             pin = self._look.pin if self._look else await shared.desk.pin()
             events = await shared.board(wanted, book, run.opened.wallet if run else NOBODY, pin)
-            return toolbox.quote_answer(asked, events, _own_book_cannot(shared.rules, wanted, book, pin) if run else "", self.quotes_left)
+            return tool_answers.quote_answer(asked, events, _own_book_cannot(shared.rules, wanted, book, pin) if run else "", self.quotes_left)
         except (ChainFault, ToolRefused):
             self.quotes_left += 1
             raise

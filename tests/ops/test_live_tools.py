@@ -25,7 +25,8 @@ from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, 
 from referee.onchain.opening import window_opened
 from referee.onchain.rules import DEFAULT
 from referee.onchain.state import WindowState
-from referee.onchain.toolbox import ANSWER_BYTES_MAX, SPECS
+from referee.onchain.tool_answers import ANSWER_BYTES_MAX
+from referee.onchain.toolbox import SPECS
 from tests.onchain.paper import PaperChain, Said, live_on
 
 RUN, WALLET = "w1-a-1", "0x7c0ffee0000000000000000000000000000a11ce"
