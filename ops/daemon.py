@@ -1,7 +1,7 @@
 """The daemon: plays one window of a home to its end, or to a pause.
 
-The first Ctrl-C pauses: nobody is woken any more, questions are given up, orders under way end, and the pause is
-recorded. The second ends the process at once, as a kill would; a resume settles what is owed either way.
+The first Ctrl-C, SIGTERM or lost terminal pauses: nobody is woken any more, questions are given up, orders under way end,
+and the pause is recorded. The second ends the process at once, as a kill would; a resume settles what is owed either way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from referee.onchain.state import WindowState, folded
 from referee.onchain.tables import rows
 from referee.onchain.window import Window, load_window, next_window_id, restored
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Beside = Callable[[LiveWindow], Awaitable[None]]
 """Runs beside a window and is cancelled when it ends."""
@@ -77,6 +77,8 @@ async def play_on(
 def unfinished(store: Store, window_id: str | None) -> tuple[Journal, WindowState]:
     """Find the window to take up. Raises: NothingToResume, CorruptJournal."""
     known = store.window_ids()
+    if not known:
+        raise NothingToResume("nothing has been run in this home yet; name a window file to play")
     if window_id is not None and window_id not in known:
         raise NothingToResume(f"no window named {window_id[:80]!r} in this home")
     for name in [window_id] if window_id else sorted(known, key=lambda name: (len(name), name), reverse=True):
@@ -84,7 +86,7 @@ def unfinished(store: Store, window_id: str | None) -> tuple[Journal, WindowStat
         state = folded(journal.read())
         if state.sealed is None:
             return journal, state
-    raise NothingToResume(f"{window_id or 'every window of this home'} is sealed; there is nothing to resume")
+    raise NothingToResume(f"{window_id or 'every window of this home'} is sealed; there is nothing to resume, `referee report WINDOW` writes a report again")
 
 
 def window_of(journal: Journal, state: WindowState) -> Window:
@@ -96,16 +98,18 @@ def window_of(journal: Journal, state: WindowState) -> Window:
 async def _play(
     settings: Settings, store: Store, journal: Journal, window: Window, clock: Clock, besides: tuple[Beside, ...], progress: Progress, begin: Beside
 ) -> Played:
-    async with live_window(settings, window, journal, clock, progress) as (live, home_chain):
-        try:
-            await begin(live)
-            rest()
-            await asyncio.to_thread(_write_tables, store, live)
-            with pausing_on_signal(live):
+    with heeding_signals() as signals:
+        async with live_window(settings, window, journal, clock, progress) as (live, home_chain):
+            try:
+                await begin(live)
+                rest()
+                await asyncio.to_thread(_write_tables, store, live)
+                signals.pausing = live.pausing
                 sealed, troubles = await _beside(live, home_chain, besides)
-        finally:
-            if live.state.opened is not None:
-                _write_tables(store, live)
+            finally:
+                signals.ending = True
+                if live.state.opened is not None:
+                    _write_tables(store, live)
     return Played(journal.window_id, sealed, troubles)
 
 
@@ -127,28 +131,43 @@ def _write_tables(store: Store, live: LiveWindow) -> None:
     store.rebuild(live.window_id, rows(live.state, events, root))
 
 
+@dataclass(slots=True)
+class Signals:
+    """What an operator's signals do: end the preparation, pause the play, end it at the second; the ending is left alone."""
+
+    task: asyncio.Task
+    pausing: asyncio.Event | None = None
+    """Set by the first signal once the window plays."""
+    ended: bool = False
+    """A signal asked for the end at once."""
+    ending: bool = False
+    """What was begun is being taken down, within a bound."""
+
+    def heard(self) -> None:
+        if self.ended or self.ending:
+            return
+        if self.pausing is None or self.pausing.is_set():
+            self.ended = True
+            self.task.cancel()
+        else:
+            self.pausing.set()
+
+
 @contextmanager
-def pausing_on_signal(live: LiveWindow) -> Iterator[None]:
-    """Pause at the first signal, end at once at the second. Raises: KeyboardInterrupt at the second."""
-    loop, playing = asyncio.get_running_loop(), asyncio.current_task()
-    assert playing is not None
-    ended = False
-
-    def heard() -> None:
-        nonlocal ended
-        if live.pausing.is_set():
-            ended = True
-            playing.cancel()
-        live.pausing.set()
-
-    for number in SIGNALS:
-        loop.add_signal_handler(number, heard)
+def heeding_signals() -> Iterator[Signals]:
+    """Heed signals while a window is prepared, played and left. Raises: KeyboardInterrupt when one asked for the end at once."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    signals = Signals(task)
+    heeded = [number for number in SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]  # nohup means it
+    for number in heeded:
+        loop.add_signal_handler(number, signals.heard)
     try:
-        yield
+        yield signals
     except asyncio.CancelledError:
-        if ended:
+        if signals.ended:
             raise KeyboardInterrupt from None
         raise
     finally:
-        for number in SIGNALS:
+        for number in heeded:
             loop.remove_signal_handler(number)

@@ -1,0 +1,68 @@
+"""The daemon's signals: the first pauses a window that plays, the second ends it, and what is taken down is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from ops.daemon import SIGNALS, heeding_signals
+
+
+async def heard(number: signal.Signals) -> None:
+    """Send this process a signal and let its loop hear it."""
+    os.kill(os.getpid(), number)
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+async def test_the_first_signal_pauses_a_window_that_plays(number):
+    with heeding_signals() as signals:
+        signals.pausing = asyncio.Event()
+        await heard(number)
+        await signals.pausing.wait()
+    assert not signals.ended
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("playing", [True, False])
+def test_a_second_one_and_one_before_the_window_plays_end_it_with_everything_taken_down(number, playing):
+    taken_down = []
+
+    async def play() -> None:
+        with heeding_signals() as signals:
+            try:
+                if playing:
+                    signals.pausing = asyncio.Event()
+                    signals.pausing.set()
+                os.kill(os.getpid(), number)
+                await asyncio.get_running_loop().create_future()
+            finally:
+                await heard(number)
+                taken_down.append(number)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(play())
+    assert taken_down == [number]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+async def test_what_is_being_taken_down_is_left_alone(number):
+    with heeding_signals() as signals:
+        signals.pausing, signals.ending = asyncio.Event(), True
+        await heard(number)
+    assert not signals.ended and not signals.pausing.is_set()
+
+
+async def test_under_nohup_a_lost_terminal_means_nothing():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with heeding_signals() as signals:
+            signals.pausing = asyncio.Event()
+            await heard(signal.SIGHUP)
+        assert not signals.pausing.is_set()
+    finally:
+        signal.signal(signal.SIGHUP, before)
