@@ -254,8 +254,10 @@ def load_window(path: Path) -> Window:
     data = _read(path, FILE_BYTES_MAX, "window file")
     try:
         text = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadWindow(f"{path.name} is not TOML: {error}") from None
+    except RecursionError:
+        raise BadWindow(f"{path.name} is not TOML that can be read: its lists are nested too deeply") from None
+    except ValueError as error:
+        raise BadWindow(f"{path.name} is not TOML: {str(error).partition(';')[0]}") from None
     try:
         file = WindowFile.model_validate(text)
     except ValidationError as error:
@@ -325,8 +327,8 @@ def _read(path: Path, bytes_max: int, what: str) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(bytes_max + 1)
-    except OSError as error:
-        raise BadWindow(f"cannot read the {what} {path.name}: {error.strerror or 'not a file'}") from None
+    except (OSError, ValueError) as error:
+        raise BadWindow(f"cannot read the {what} {path.name}: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > bytes_max:
         raise BadWindow(f"the {what} {path.name} is larger than {bytes_max} bytes")
     return data

@@ -142,6 +142,17 @@ def test_a_file_that_is_not_toml_is_said(tmp_path, text):
         load_window(path)
 
 
+@pytest.mark.parametrize("tail", ["[params]\nx = " + "[" * 5_000 + "]" * 5_000, "[params]\nx = " + "9" * 10_000, "x = \0"])
+def test_a_file_that_the_reader_chokes_on_is_not_toml(tmp_path, tail):
+    with pytest.raises(BadWindow, match="window.toml is not TOML"):
+        load_window(written(tmp_path, tail=tail))
+
+
+def test_a_script_path_that_no_file_can_have_is_said(tmp_path):
+    with pytest.raises(BadWindow, match="cannot read the script"):
+        load_window(written(tmp_path, {}, {"baseline": None, "script": '"a\\u0000b"'}))
+
+
 def test_a_missing_file_and_a_folder_are_said(tmp_path):
     for path in (tmp_path / "gone.toml", tmp_path):
         with pytest.raises(BadWindow, match="cannot read the window file"):
