@@ -122,6 +122,9 @@ INSERT_EVENT = _text_of(insert(EventRow))
 OUTSIDE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_NOMEM", "SQLITE_PERM", "SQLITE_READONLY")
 """A disk or a lock in the way; any other error on reading means bytes that are wrong."""
 
+DAMAGED = "SQLITE_CORRUPT"
+"""A database whose bytes are wrong already where it is opened."""
+
 # --- layout -----------------------------------------------------------------------------------------------------------
 
 
@@ -156,9 +159,16 @@ def _locked(path: Path) -> StoreLock:
         raise StoreFault(f"cannot make a store in {path.parent}: {error.strerror}") from error
 
 
+class EmptyStore(StoreFault):
+    """Nothing was ever written: there is no file, or a process ended before it had made its tables."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"there is no journal at {path}: nothing has been run with this home yet")
+
+
 def _opened(path: Path, exclusive: bool) -> Engine:
     if not exclusive and not path.is_file():
-        raise StoreFault(f"there is no journal at {path}: nothing has been run with this home yet")
+        raise EmptyStore(path)
     engine = create_engine(URL.create("sqlite+pysqlite", database=str(path)))
     event.listen(engine, "connect", lambda raw, _: _configure(raw, exclusive))
     try:
@@ -166,6 +176,8 @@ def _opened(path: Path, exclusive: bool) -> Engine:
             _check_layout(connection, path, exclusive)
     except SQLAlchemyError as error:
         engine.dispose()
+        if _error_name(error).startswith(DAMAGED):
+            raise _read_error(path, error) from error
         raise StoreFault(f"{path} cannot be opened as a journal store: {_cause(error)}") from error
     except StoreFault:
         engine.dispose()
@@ -188,6 +200,8 @@ def _check_layout(connection: Connection, path: Path, exclusive: bool) -> None:
             f"{path.name} has layout {layout}, written by a newer version; this one knows up to {known}: "
             "update the program, or set REFEREE_HOME to another directory"
         )
+    if not layout and not exclusive:
+        raise EmptyStore(path)
     if layout < known and not exclusive:
         raise StoreFault(f"{path.name} has layout {layout}, older than {known}: run a window once to bring it up to date")
     if layout < known:
@@ -200,13 +214,16 @@ def _head_of(connection: Connection, window_id: str) -> Head:
     return (row.seq, row.link, row.kind == SEAL) if row else (0, GENESIS, False)
 
 
+def _error_name(error: BaseException) -> str:
+    return getattr(getattr(error, "orig", None), "sqlite_errorname", None) or ""
+
+
 def _cause(error: BaseException) -> str:
     return str(getattr(error, "orig", None) or error)
 
 
 def _read_error(path: Path, error: BaseException) -> StoreFault | CorruptJournal:
-    name = getattr(getattr(error, "orig", None), "sqlite_errorname", "")
-    if name.startswith(OUTSIDE):
+    if _error_name(error).startswith(OUTSIDE):
         return StoreFault(f"{path.name} cannot be read: {_cause(error)}")
     return CorruptJournal(f"{path.name} is damaged: {_cause(error)}")
 
@@ -315,15 +332,22 @@ class Store:
             self._heads.clear()
             with contextlib.suppress(SQLAlchemyError):
                 transaction.rollback()
-            if isinstance(error, SQLAlchemyError | sqlite3.Error | OSError):
+            if isinstance(error, SQLAlchemyError | sqlite3.Error):
                 raise _write_fault(self.path, error) from error
             raise
         self._heads.update(self._staged.heads)
 
     def _check_still_ours(self) -> None:
-        """Look whether the files are still there: an unlinked one still takes writes, and loses them."""
-        if not os.path.samestat(self._file, os.stat(self._file_name)) or self._lock is None or not self._lock.holds():
-            raise OSError("the database or its lock file was removed or replaced while in use")
+        """Look whether the files are still there: an unlinked one still takes writes, and loses them. Raises: StoreFault."""
+        try:
+            ours = os.path.samestat(self._file, os.stat(self._file_name)) and self._lock is not None and self._lock.holds()
+        except OSError:
+            ours = False
+        if not ours:
+            raise StoreFault(
+                f"{self.path.name} could not be written: it or its lock file was removed or replaced while in use; "
+                "put it back where it was, then resume"
+            )
 
     def _append(self, window_id: str, parts: Sequence[tuple[str, bytes]], blobs: Mapping[str, bytes]) -> tuple[Record, ...]:
         seq, link, sealed = self._staged.heads.get(window_id) or self._head(window_id, self._writing)

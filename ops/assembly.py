@@ -178,7 +178,7 @@ def held_store(settings: Settings) -> Iterator[Store]:
     """Hold the home's store for this process alone; one in which nothing came to be is taken away again.
 
     Raises: StoreFault."""
-    fresh = not settings.store_path.exists()
+    fresh = not settings.store_path.exists() or not settings.store_path.stat().st_size
     made_home = not settings.home.exists()
     settings.home.mkdir(parents=True, exist_ok=True)
     empty = False

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ledgers.money import Wei
 from ledgers.report import ANECDOTE, Basis, Column, Table, eth_text, percent_text
-from ledgers.store import RunRow, Store, WindowRow
+from ledgers.store import EmptyStore, RunRow, Store, WindowRow
 from ops.settings import Settings
 from referee.onchain.state import folded
 from referee.onchain.tables import rows
@@ -26,12 +26,13 @@ Listed = tuple[WindowRow, list[RunRow]]
 
 def runs_list(settings: Settings) -> tuple[str, dict[str, object]]:
     """List every window of a home with its runs. Raises: StoreFault, CorruptJournal."""
-    if not settings.store_path.exists():
-        return f"no windows yet in {settings.home}; `referee run ops/windows/first.toml` plays one", {"windows": []}
-    with Store(settings.store_path, exclusive=False) as store:
-        windows = listed(store)
+    try:
+        with Store(settings.store_path, exclusive=False) as store:
+            windows = listed(store)
+    except EmptyStore:
+        windows = []
     text = "\n".join(_table(window, runs).text() for window, runs in windows)
-    return text or f"no windows yet in {settings.home}", {"windows": [_data(window, runs) for window, runs in windows]}
+    return text or f"no windows yet in {settings.home}; `referee run ops/windows/first.toml` plays one", {"windows": [_data(window, runs) for window, runs in windows]}
 
 
 def listed(store: Store) -> list[Listed]:

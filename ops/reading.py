@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ledgers.errors import RefereeError
 from ledgers.journal import Journal
-from ledgers.store import Store
+from ledgers.store import EmptyStore, Store
 from ops.settings import Settings
 
 
@@ -21,9 +21,11 @@ def journal_named(settings: Settings, name: str) -> Iterator[tuple[Journal, str 
     """Open the journal of a run or window for reading; yields it with the run's id, None when a window was named.
 
     Raises: WrongUse when there is no such run or window, StoreFault when the store cannot be read."""
-    if not settings.store_path.exists():
-        raise WrongUse(f"no run or window named {name[:80]!r}: nothing has been run in {settings.home} yet")
-    with Store(settings.store_path, exclusive=False) as store:
+    try:
+        store = Store(settings.store_path, exclusive=False)
+    except EmptyStore:
+        raise WrongUse(f"no run or window named {name[:80]!r}: nothing has been run in {settings.home} yet") from None
+    with store:
         window_ids = store.window_ids()
         window_id = name.split("-")[0]
         if window_id not in window_ids:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ledgers.errors import CorruptJournal
 from ledgers.journal import Record
 from ledgers.plain_text import plain_text
 from ledgers.report import eth_text, percent_text
@@ -25,6 +26,8 @@ def replayed(settings: Settings, name: str) -> tuple[str, dict[str, object], boo
     Raises: WrongUse, CorruptJournal when chain or entries do not hold."""
     with records_named(settings, name) as (records, run_id):
         found = replay(records)
+    if not found.records:
+        raise CorruptJournal(f"{plain_text(name, 200)} holds no record, expected a window's journal", 1)
     if run_id is not None and run_id not in found.state.runs and found.difference is None:
         raise WrongUse(f"no run named {name[:80]!r}; `referee runs` lists them")
     return _text(found, run_id), _data(found, run_id), found.difference is None

@@ -12,7 +12,7 @@ import pytest
 from ledgers.errors import CorruptJournal, StoreFault
 from ledgers.identity import sha256_hex
 from ledgers.journal import GENESIS, Record, verify
-from ledgers.store import MIGRATIONS, RunRow, Store, WindowRow
+from ledgers.store import MIGRATIONS, EmptyStore, RunRow, Store, WindowRow
 from tests.ledgers.given import counted, python
 
 APPENDING = """
@@ -311,6 +311,28 @@ def test_a_file_that_is_no_database_is_refused(path):
     with pytest.raises(StoreFault, match="cannot be opened"):
         Store(path, exclusive=True)
     assert path.read_bytes().startswith(b"this is not")
+
+
+async def test_damage_that_shows_when_the_store_is_opened_is_corruption(path):
+    await filled(path, 200)
+    with path.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 8)
+    with pytest.raises(CorruptJournal, match="damaged"):
+        Store(path, exclusive=False)
+
+
+@pytest.mark.parametrize("left", [b"", "WAL"])
+def test_a_store_whose_maker_was_killed_before_its_first_table_is_empty(path, left):
+    path.parent.mkdir()
+    path.write_bytes(b"")
+    if left:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+    with pytest.raises(EmptyStore, match="nothing has been run"):
+        Store(path, exclusive=False)
+    with Store(path, exclusive=True) as store:
+        assert store.window_ids() == []
 
 
 async def test_appends_are_written_ahead_and_synced_in_full(path):
