@@ -8,6 +8,7 @@ Modules are imported where they are used, so that `referee --help` answers at on
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import sys
@@ -23,6 +24,7 @@ Command = Callable[[argparse.Namespace], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows few letters gets question marks, not a failure
@@ -38,6 +40,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return complain("stopped", OUTSIDE)
     except Exception as error:  # noqa: BLE001 the last edge: nobody is shown a traceback
         return complain(*sentence_for(error))
+
+
+def _open_what_is_closed() -> None:
+    """Give a process that was started without standard input, output or error one that goes nowhere.
+
+    Else the next file that is opened, the journal, would take that number."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            os.dup2(handle, number)
+            if handle != number:
+                os.close(handle)
+            setattr(sys, name, open(number, mode, closefd=False))
 
 
 def sentence_for(error: BaseException) -> tuple[str, int]:
@@ -65,7 +80,8 @@ def sentence_for(error: BaseException) -> tuple[str, int]:
 
 def complain(sentence: str, code: int) -> int:
     """Say one sentence on stderr."""
-    print(f"referee: {sentence}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # the terminal may be gone; the exit code is not
+        print(f"referee: {sentence}", file=sys.stderr, flush=True)
     return code
 
 
@@ -114,6 +130,9 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export.add_argument("name", metavar="RUN|WINDOW")
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="to this file instead of standard output")
     export.set_defaults(command=export_journal)
+    report = commands.add_parser("report", help="write the report of a sealed window again", allow_abbrev=False)
+    report.add_argument("name", metavar="WINDOW")
+    _add_json(report, report_window)
     _add_json(commands.add_parser("rules", help="print the rules with source, value and proving test", allow_abbrev=False), print_rules)
 
 
@@ -278,6 +297,15 @@ def export_journal(asked: argparse.Namespace) -> int:
         count = export(journal, asked.output or sys.stdout.buffer)
     if asked.output:
         print(f"{count} records written to {asked.output}")
+    return FINE
+
+
+def report_window(asked: argparse.Namespace) -> int:
+    """`referee report`."""
+    from ops.lost_report import reported
+    from ops.settings import load_settings
+
+    say(asked, *reported(load_settings(), asked.name))
     return FINE
 
 

@@ -179,6 +179,32 @@ def test_reading_shows_no_control_characters(used_home):
     assert not any(character in shown for character in "\x1b\x07\u202e\r")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_without_standard_streams_a_command_does_its_work(closed, used_home, tmp_path):
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "ops.cli", "export", "w1", "-o", str(tmp_path / "w1.jsonl")]
+    done = subprocess.run(command, cwd=ROOT, env=environment_of(used_home), capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "") and referee("verify", str(tmp_path / "w1.jsonl"), home=used_home).returncode == 0
+
+
+def test_a_lost_report_is_written_again(used_home):
+    done = referee("report", "w1", "--json", home=used_home)
+    assert done.returncode == 0 and all(Path(path).is_file() for path in json.loads(done.stdout)["written"])
+
+
+def test_an_empty_file_replays_as_no_journal(home, tmp_path):
+    (tmp_path / "none.jsonl").touch()
+    done = referee("replay", str(tmp_path / "none.jsonl"), home=home)
+    assert done.returncode == 1 and is_one_sentence(done) and "holds no record" in done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(("runs",), 0), (("verify", "w1"), 2), (("report", "w1"), 2), (("run", "--resume"), 2)])
+def test_a_home_whose_first_process_was_killed_at_once_is_an_empty_one(arguments, code, home):
+    home.mkdir()
+    (home / "journal.db").touch()
+    done = referee(*arguments, home=home)
+    assert done.returncode == code and (is_one_sentence(done) or not code)
+
+
 def test_exported_window_verifies_and_a_changed_one_is_exit_1(used_home, tmp_path):
     file = tmp_path / "w1.jsonl"
     assert referee("export", "w1", "-o", str(file), home=used_home).returncode == 0
