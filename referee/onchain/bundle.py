@@ -20,6 +20,7 @@ from ledgers.identity import canonical_bytes
 from ledgers.money import MicroUsd, Money, Wei, mul_div_floor
 from ledgers.plain_text import plain_text
 from referee.onchain.book import Book, Holding
+from referee.onchain.costs import Costs
 from referee.onchain.events import (
     DecisionMalformed, FillCredited, HoldingMark, MarkTaken, OrderNotFilled, OrderRefused, TickMissed, TurnUnavailable, WindowOpened,
 )  # fmt: skip
@@ -74,8 +75,10 @@ def shared_bundle(snapshot: MarketSnapshot, opened: WindowOpened, tick: int, rul
     )
 
 
-def own_book(opened: WindowOpened, tick: int, book: Book, mark: MarkTaken | None = None, recent: Sequence[Event] = ()) -> bytes:
-    """Write the run's own book, with its last mark and its latest happenings.
+def own_book(
+    opened: WindowOpened, tick: int, book: Book, mark: MarkTaken | None = None, recent: Sequence[Event] = (), costs: Costs | None = None
+) -> bytes:
+    """Write the run's own book, with its last mark, what it cost and its latest happenings.
 
     Shapes: holdings sorted by address; `recent` in the order they happened, the newest kept, other ledgers' left out."""
     marks = {holding.token: holding for holding in mark.holdings} if mark else {}
@@ -87,8 +90,9 @@ def own_book(opened: WindowOpened, tick: int, book: Book, mark: MarkTaken | None
             "ledger": book.ledger,
             "stake_wei": str(opened.stake_wei),
             "eth_wei": str(book.eth_wei),
-            "holdings": [_holding(holding, marks.get(holding.token)) for holding in book.holdings],
+            "holdings": [_holding(holding, marks.get(holding.token), costs.of(holding.token) if costs else None) for holding in book.holdings],
             "marked_wei": _text_or_none(mark.value_wei if mark else None),
+            "realised_wei": str(costs.realised_wei) if costs else None,
             "recent": told[-RECENT_MAX:],
         }
     )
@@ -212,7 +216,7 @@ def micro_usd(amount: Wei, eth_usd: MicroUsd | None) -> MicroUsd | None:
     return None if eth_usd is None else MicroUsd(mul_div_floor(int(amount), int(eth_usd), ONE_ETH))
 
 
-def _holding(holding: Holding, mark: HoldingMark | None) -> dict[str, object]:
+def _holding(holding: Holding, mark: HoldingMark | None, cost_wei: int | None) -> dict[str, object]:
     """A token that keeps shares is shown with the amount its last mark read, for its shares are not what is sold."""
     return {
         "token": holding.token,
@@ -220,6 +224,8 @@ def _holding(holding: Holding, mark: HoldingMark | None) -> dict[str, object]:
         "keeps_shares": holding.shares,
         "marked_wei": _text_or_none(mark.value_wei if mark else None),
         "mark_status": mark.status if mark else None,
+        "cost_wei": None if cost_wei is None else str(cost_wei),
+        "unrealised_wei": str(int(mark.value_wei) - cost_wei) if mark and cost_wei is not None else None,
     }
 
 

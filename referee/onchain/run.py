@@ -235,7 +235,7 @@ async def turn(live: LiveWindow, seat: Seat, number: int, shown: Shown | ChainFa
 async def show(live: LiveWindow, seat: Seat, number: int, pin: Pin, bundle: bytes) -> Question:
     """Show a stack the tick's bundle and its own headline book, and record both."""
     run, book = live.state.runs[seat.run_id], live.state.books.of(seat.run_id, HEADLINE)
-    own = own_book(live.opened, number, book, run.marks.get(HEADLINE), run.recent)
+    own = own_book(live.opened, number, book, run.marks.get(HEADLINE), run.recent, run.costs)
     shown = BundleShown(
         run_id=seat.run_id,
         ts_ms=live.clock.now_ms(),

@@ -15,6 +15,7 @@ from ledgers.journal import Record
 from ledgers.money import Wei
 from ledgers.postings import BOOK, ETH
 from referee.onchain.book import EXIT_UNPROVEN, Books
+from referee.onchain.costs import Costs
 from referee.onchain.events import (
     HEADLINE, KINDS, LEDGERS, BoardTaken, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered, OrderAsked,
     OrderNotFilled, OrderRefused, Pin, PlanWritten, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed, TurnUnavailable, WindowLiquidated,
@@ -68,6 +69,8 @@ class RunState:
     """Latest happenings that the run's own book tells, as far as the headline ledger knows them."""
     history: deque[Event] = field(default_factory=lambda: deque(maxlen=HISTORY_KEPT))
     """Latest outcomes of orders and marks of the headline ledger, which the run may ask for."""
+    costs: Costs = field(default_factory=Costs)
+    """Of the headline ledger."""
     liquidated: dict[str, WindowLiquidated] = field(default_factory=dict)
     scored: RunScored | None = None
 
@@ -140,6 +143,8 @@ class RunState:
         pin = next(iter(pins))
         assert pin is not None
         self.fills.append(Fill(fill.order_id, fill.ledgers, pin.block, pin.block_hash))
+        if HEADLINE in fill.ledgers:
+            self.costs.apply(fill)
         if HEADLINE in fill.ledgers and fill.tag.startswith(EXIT_UNPROVEN):
             self.tagged_exit_wei = self.tagged_exit_wei + booked_eth_wei(fill)
 

@@ -14,6 +14,7 @@ from ledgers.money import TokenRaw, Wei
 from ledgers.postings import Entry
 from referee.onchain import bundle
 from referee.onchain.bundle import own_book, shared_bundle
+from referee.onchain.costs import Costs
 from referee.onchain.events import (
     DecisionMalformed, FillCredited, HoldingMark, MarkTaken, OrderNotFilled, OrderRefused, TickMissed, TurnUnavailable, Woken,
 )  # fmt: skip
@@ -22,6 +23,7 @@ from referee.onchain.sight import look
 from tests.onchain.shown import OPENED, PIN, RESERVE_WEI, STAKE_WEI, address, book, market, question, token
 
 POOL = {"pool": "0x" + "a" * 39 + "0", "dex": "uniswap-v3", "fee_ppm": 3_000, "hooks": None, "quote": "ETH"}
+NO_COST = {"cost_wei": None, "unrealised_wei": None}
 NAMED = {"run_id": "w1-s-1", "ts_ms": 1_790_000_001_000}
 
 
@@ -157,9 +159,16 @@ def test_the_own_book_shows_what_is_held_and_what_it_was_marked_at() -> None:
     assert (said["schema"], said["tick"], said["ledger"]) == ("book/1", 3, "headline")
     assert (said["stake_wei"], said["eth_wei"], said["marked_wei"]) == (str(STAKE_WEI), "5", "55")
     assert said["holdings"] == [
-        {"token": address("a"), "amount_raw": "1000", "keeps_shares": False, "marked_wei": "50", "mark_status": "proven"},
-        {"token": address("c"), "amount_raw": "2", "keeps_shares": False, "marked_wei": None, "mark_status": None},
+        {"token": address("a"), "amount_raw": "1000", "keeps_shares": False, "marked_wei": "50", "mark_status": "proven", **NO_COST},
+        {"token": address("c"), "amount_raw": "2", "keeps_shares": False, "marked_wei": None, "mark_status": None, **NO_COST},
     ]
+
+
+def test_the_own_book_shows_what_holdings_cost_and_what_sales_brought() -> None:
+    costs = Costs({address("a"): (1_000, 70)}, -4)
+    said = json.loads(own_book(OPENED, 3, book(5, {"a": 1_000, "c": 2}), mark(), (), costs))
+    assert said["realised_wei"] == "-4"
+    assert [(holding["cost_wei"], holding["unrealised_wei"]) for holding in said["holdings"]] == [("70", "-20"), (None, None)]
 
 
 def test_a_mark_that_failed_is_none_and_not_zero() -> None:
