@@ -120,6 +120,10 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     show.add_argument("run", metavar="RUN")
     show.add_argument("--order", metavar="N", help="the order's number in the run, or tick/index")
     _add_json(show, show_run)
+    turn = commands.add_parser("turn", help="tell one turn of a run: steps, tools, tokens, seconds, decision", allow_abbrev=False)
+    turn.add_argument("run", metavar="RUN")
+    turn.add_argument("turn", metavar="N", help="the tick, from 0, or `plan`")
+    _add_json(turn, tell_turn)
     verify = commands.add_parser("verify", help="check every link of a journal", allow_abbrev=False)
     verify.add_argument("name", metavar="RUN|WINDOW|FILE")
     _add_json(verify, verify_chain)
@@ -256,6 +260,22 @@ def show_run(asked: argparse.Namespace) -> int:
     if order is None:
         raise WrongUse(f"{told.run_id} has no order {asked.order[:40]!r}; it has {len(told.orders)}, `referee show {told.run_id}` lists them")
     say(asked, telling.order_text(told, order), story.order_data(told, order))
+    return FINE
+
+
+def tell_turn(asked: argparse.Namespace) -> int:
+    """`referee turn`."""
+    from ops.reading import WrongUse, journal_named
+    from ops.settings import load_settings
+    from ops.turn_story import PLAN_TICK, read_turn, turn_data, turn_text
+
+    if asked.turn != "plan" and not asked.turn.isdecimal():
+        raise WrongUse(f"a turn is a number from 0 or `plan`, found {asked.turn[:20]!r}")
+    with journal_named(load_settings(), asked.run) as (journal, run_id):
+        if run_id is None:
+            raise WrongUse(f"{asked.run[:80]} is a window; name one of its runs, `referee runs` lists them")
+        story = read_turn(journal, run_id, PLAN_TICK if asked.turn == "plan" else int(asked.turn))
+        say(asked, turn_text(story, journal), turn_data(story))
     return FINE
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ledgers.compute import TokensUsed, cost_of
+from ledgers.compute import TokensUsed, cost_of, list_price
+from ledgers.events import Event
 from ledgers.money import MicroUsd, decimal_text
+from referee.onchain.events import StepCounted, StepTaken, ToolCalled
 
 UNPRICED = "unpriced"
 UNREPORTED = "not reported"
@@ -43,3 +46,47 @@ def tokens_text(usages: Sequence[UsageTold]) -> str:
     hidden = f" ({total['reasoning_tokens']:,} hidden)" if total["reasoning_tokens"] else ""
     flags = sorted({flag for usage in known for flag in usage.get("flags", ())})
     return f"{total['input_tokens']:,}{cached} in, {total['output_tokens']:,}{hidden} out{f' [{chr(44).join(flags)}]' if flags else ''}"
+
+
+def price_text(model: str) -> str:
+    """Say which price a cost stands on."""
+    price = list_price(model)
+    return UNPRICED if price is None else f"list price of {price.model} at {price.provider}, {price.source}, {price.as_of}"
+
+
+@dataclass(slots=True)
+class Spent:
+    """What one turn of a model has used, as a fold over its events."""
+
+    steps: int = 0
+    tools: int = 0
+    refused: int = 0
+    """Tool calls that were not carried out."""
+    waited_ms: int = 0
+    usages: list[UsageTold] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
+    """Names that the provider gave the model."""
+    counted: bool = False
+    """True once a step of a model was seen: a stack without one has nothing to tell."""
+
+    def apply(self, event: Event) -> None:
+        """Fold one event in."""
+        match event:
+            case StepTaken():
+                self.steps += 1
+                self.usages.append(None)
+            case StepCounted():
+                self.counted = True
+                self.waited_ms += event.wait_ms
+                self.usages[-1:] = [asdict(event.tokens) if event.tokens else None]
+                if event.model_reported and event.model_reported not in self.reported:
+                    self.reported.append(event.model_reported)
+            case ToolCalled():
+                self.tools, self.refused = self.tools + 1, self.refused + (not event.ok)
+
+    def text(self, latency_ms: int) -> str:
+        """Say steps, tools, tokens and seconds in one line."""
+        waited = f", waited {self.waited_ms / 1_000:.1f} s" if self.waited_ms else ""
+        tools = f"{self.tools} tool call{'' if self.tools == 1 else 's'}"
+        refused = f" ({self.refused} refused)" if self.refused else ""
+        return f"{self.steps} step{'' if self.steps == 1 else 's'}, {tools}{refused}, {tokens_text(self.usages)} tokens, {latency_ms / 1_000:.1f} s{waited}"

@@ -13,9 +13,10 @@ from ledgers.plain_text import plain_text
 from ledgers.report import eth_text, percent_text
 from ops.names import Names, amount_text, token_text
 from referee.onchain.events import (
-    LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered,
-    OrderAsked, OrderNotFilled, OrderRefused, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned,
-    TurnUnavailable, WindowLiquidated, WindowOpened, WindowPaused, WindowResumed, WindowScored, WindowSealed,
+    LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted,
+    NetworkRecovered, OrderAsked, OrderNotFilled, OrderRefused, PassShown, PlanWritten, ReorgSeen, RunOpened,
+    RunScored, TickMissed, TurnAbandoned, TurnUnavailable, WindowLiquidated, WindowOpened, WindowPaused,
+    WindowResumed, WindowScored, WindowSealed,
 )  # fmt: skip
 
 GOOD, BAD, QUIET, LOUD = "good", "bad", "quiet", "loud"
@@ -77,6 +78,12 @@ def _said_of_turn(event: Event, names: Names) -> tuple[str, str] | None:
     match event:
         case TickMissed():
             return BAD, f"missed tick {event.tick} ({event.reason})"
+        case PassShown():
+            return QUIET, f"{plain(event.model)} shows its pass of the entrance exam, sitting {event.sitting}"
+        case PlanWritten() if event.outcome == "ANSWERED":
+            return QUIET, f"froze its plan {event.plan_sha256[:16]}…"
+        case PlanWritten():
+            return BAD, f"plays without a plan: its plan turn ended {event.outcome}{because(event.reason)}"
         case TurnAbandoned():
             return BAD, f"turn of tick {event.tick} was abandoned when the process ended"
         case TurnUnavailable():

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 
 from ledgers.events import Event
 from ledgers.money import Wei
-from ops.lines import Line, decision_text, line_of
+from ops.costs import Spent
+from ops.lines import BAD, LOUD, Line, decision_text, line_of
 from ops.names import TokenName, names_in
 from referee.onchain.events import (
     HEADLINE, PERMISSIVE, BundleShown, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused,
-    Pin, RunOpened, RunScored, TickMissed, TurnUnavailable, WindowLiquidated,
+    Pin, PlanWritten, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated,
 )  # fmt: skip
-from referee.onchain.state import WindowState
+from referee.onchain.state import ANSWERED, WindowState
 
 FEED_LINES_MAX = 200
 
@@ -42,6 +43,10 @@ class RunScene:
     tagged: bool = False
     """True once a headline exit rested on a claim."""
     scored: RunScored | None = None
+    spent: Spent = field(default_factory=Spent)
+    """What the turn under way has used; a model's only."""
+    turn: str = ""
+    """How a model's last turn went: outcome, steps, tools, tokens, seconds."""
 
 
 @dataclass(slots=True)
@@ -66,12 +71,24 @@ class Scene:
         if isinstance(event, RunOpened):
             self.runs[event.run_id] = RunScene(event.run_id)
         self._observe(event, blob)
-        line = line_of(event, self.names)
+        line = self._turn_line(event) or line_of(event, self.names)
         if line is not None:
             self.feed.append(line)
         if event.run_id in self.runs:
             _follow(self.runs[event.run_id], event, line, self.names)
         return line
+
+    def _turn_line(self, event: Event) -> Line | None:
+        """Tell how a model's turn went; stacks without a model have nothing to tell."""
+        run = self.runs.get(event.run_id)
+        if run is None or not isinstance(event, TurnPlayed | PlanWritten):
+            return None
+        run.spent, spent = Spent(), run.spent
+        if not spent.counted:
+            return None
+        what = "plan turn" if isinstance(event, PlanWritten) else f"turn {event.tick}"
+        run.turn = f"{event.outcome}, {spent.text(event.latency_ms)}"
+        return Line(event.ts_ms, event.run_id, f"{what}: {run.turn}", LOUD if event.outcome == ANSWERED else BAD)
 
     def _observe(self, event: Event, blob: BlobOf) -> None:
         if isinstance(event, BundleShown):
@@ -83,6 +100,7 @@ class Scene:
 
 
 def _follow(run: RunScene, event: Event, line: Line | None, names: dict[str, TokenName]) -> None:
+    run.spent.apply(event)
     match event:
         case DecisionTaken():
             run.decision, run.result = decision_text(event, names), None

@@ -171,6 +171,8 @@ def _runs_table(scene: Scene, width: int) -> Table:
     table.add_column("holds", overflow="ellipsis", no_wrap=True, ratio=3)
     if width >= NARROW:
         table.add_column("last decision", overflow="ellipsis", no_wrap=True, ratio=3)
+    if width >= NARROW and _models_play(scene):
+        table.add_column("last turn", overflow="ellipsis", no_wrap=True, ratio=4)
     if width >= WIDE:
         table.add_column("and then", overflow="ellipsis", no_wrap=True, ratio=5)
     table.add_column("filled", justify="right", no_wrap=True)
@@ -180,6 +182,10 @@ def _runs_table(scene: Scene, width: int) -> Table:
     for run in scene.runs.values():
         table.add_row(*_run_row(scene, run, width))
     return table
+
+
+def _models_play(scene: Scene) -> bool:
+    return any(run.turn for run in scene.runs.values())
 
 
 def _run_row(scene: Scene, run: RunScene, width: int) -> list[Text]:
@@ -192,6 +198,8 @@ def _run_row(scene: Scene, run: RunScene, width: int) -> list[Text]:
     ]
     if width >= NARROW:
         cells.append(Text(run.decision or "–", "" if run.decision else "dim"))
+    if width >= NARROW and _models_play(scene):
+        cells.append(Text(run.turn or "–", "" if run.turn else "dim"))
     if width >= WIDE:
         cells.append(Text(run.result.text, STYLES[run.result.mood]) if run.result else Text(""))
     filled = Text(str(run.counts[FILLED]), "green" if run.counts[FILLED] else "dim")
