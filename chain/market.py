@@ -36,8 +36,8 @@ REREAD_POOLS = 50
 """Quiet pools read again at each advance."""
 FACTS_AT_ONCE = 256
 """Tokens whose facts one advance asks for; further ones wait for the next."""
-BACK_BLOCKS_MAX = 5_000
-"""Blocks that one reach back reads."""
+BACK_BLOCKS_MAX = 1_000
+"""Blocks that one reach back reads, so that it never holds up others for long."""
 EMITTERS_MAX = 500
 """Up to this many pools are named when asking for logs; beyond, all emitters are asked and strangers dropped."""
 

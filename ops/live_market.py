@@ -32,6 +32,8 @@ TOKENS_SEEN_MAX = 2_000
 """Deepest tokens that a look keeps; the bundle shows fewer, tools find the rest."""
 OUTSIDE_TOKENS_MAX = 30
 """Deepest tokens that outside sources are asked about."""
+STRETCHES_PER_LOOK = 8
+"""Stretches of older logs that one look reads."""
 LOOKS_KEPT = 8
 """Ticks whose look is still at hand when a turn begins."""
 
@@ -104,10 +106,12 @@ class LiveMarket:
         return shared_bundle(look.snapshot, opened, tick, self.rules, look.outside)
 
     async def look(self, pin: Pin) -> Look:
-        """See the market at a block, with what older logs are still owed as far as one stretch reaches. Raises: ChainFault."""
+        """See the market at a block, and some more of the last hour as long as it is not known whole. Raises: ChainFault."""
         await self.index.advance(pin.block)
         with suppress(ChainFault):
-            await self.index.reach_back()
+            for _ in range(STRETCHES_PER_LOOK):
+                if not await self.index.reach_back():
+                    break
         price = await self._price(pin)
         snapshot = self.index.snapshot(pin, eth_usd_micro_usd=price, tokens_max=TOKENS_SEEN_MAX)
         return Look(pin, snapshot, self._outside(snapshot))
