@@ -117,8 +117,8 @@ class AnthropicReading(AnswerReading):
 
     def __init__(self) -> None:
         super().__init__()
-        self._blocks: dict[object, Record] = {}
-        self._pieces: dict[object, str] = {}
+        self._blocks: dict[int, Record] = {}
+        self._pieces: dict[int, str] = {}
         """Arguments of calls, as they come."""
         self._stop = ""
         self._usage: Record = {}
@@ -136,9 +136,9 @@ class AnthropicReading(AnswerReading):
             case "message_start":
                 self._start(_record(said.get("message")))
             case "content_block_start":
-                self._blocks[said.get("index")] = dict(_record(said.get("content_block")))
+                self._blocks[_index(said)] = dict(_record(said.get("content_block")))
             case "content_block_delta":
-                self._grow(said.get("index"), _record(said.get("delta")))
+                self._grow(_index(said), _record(said.get("delta")))
             case "message_delta":
                 self._stop = text_of(_record(said.get("delta")).get("stop_reason")) or self._stop
                 self._usage |= {name: count for name, count in _record(said.get("usage")).items() if count is not None}
@@ -176,7 +176,7 @@ class AnthropicReading(AnswerReading):
         self._model = text_of(message.get("model")) or self._model
         self._usage |= _record(message.get("usage"))
 
-    def _grow(self, index: object, delta: Record) -> None:
+    def _grow(self, index: int, delta: Record) -> None:
         block = self._blocks.setdefault(index, {"type": "text"})
         match delta.get("type"):
             case "text_delta":
@@ -188,12 +188,17 @@ class AnthropicReading(AnswerReading):
             case "input_json_delta":
                 self._pieces[index] = self._pieces.get(index, "") + text_of(delta.get("partial_json"))
 
-    def _finished(self, index: object, block: Record) -> Record:
+    def _finished(self, index: int, block: Record) -> Record:
         return {**block, "input": self._pieces[index]} if self._pieces.get(index) else block
 
 
 def _call(block: Record) -> ToolCall:
     return ToolCall(text_of(block.get("id")), text_of(block.get("name")), arguments_of(block.get("input")))
+
+
+def _index(said: Record) -> int:
+    index = said.get("index")
+    return index if type(index) is int else 0
 
 
 def _record(value: object) -> Record:

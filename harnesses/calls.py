@@ -24,7 +24,9 @@ from typing import Any, NoReturn
 from ledgers.identity import canonical_bytes
 
 ARGUMENTS_CHARS_MAX = 16_384
-ID_CHARS_MAX = 200
+DEPTH_MAX = 16
+ID_FORM = re.compile(r"[!-~]{1,200}")
+"""An id that every provider, event and screen takes."""
 
 CALL_MARKS = re.compile(
     r"<\|?(?:tool_call|tool_calls|function_call|function_calls|tool_use|invoke|tools?▁calls?▁begin)\b"
@@ -61,6 +63,8 @@ def read_arguments(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(said, dict):
         raise NotACall("arguments_not_object", f"the arguments are a {type(said).__name__}; send one JSON object")
+    if _deeper(said, DEPTH_MAX):
+        raise NotACall("arguments_not_json", f"nested deeper than {DEPTH_MAX}")
     return said
 
 
@@ -76,15 +80,13 @@ def is_call_in_text(text: str, names: Collection[str]) -> bool:
     """Whether a text without tool calls is meant as one: a model's own mark, or one object that names a tool."""
     if not names:
         return False
-    if CALL_MARKS.search(text[:ARGUMENTS_CHARS_MAX]):
-        return True
     body = re.sub(r"^```[a-z]*\s*|\s*```$", "", text.strip())
-    if not body.startswith(("{", "[")) or len(body) > ARGUMENTS_CHARS_MAX:
-        return False
     try:
-        said = json.loads(body)
+        said = json.loads(body) if body.startswith(("{", "[")) else None
     except (ValueError, RecursionError):
-        return False
+        said = None
+    if said is None:
+        return bool(CALL_MARKS.search(text[:ARGUMENTS_CHARS_MAX]))
     calls = said if isinstance(said, list) else [said]
     return bool(calls) and all(_names_a_tool(call, names) for call in calls)
 
@@ -96,6 +98,13 @@ def _names_a_tool(call: object, names: Collection[str]) -> bool:
     inner = function if isinstance(function, dict) else call
     named = inner.get("name") or call.get("tool") or call.get("tool_name") or function
     return isinstance(named, str) and named in names
+
+
+def _deeper(value: object, levels: int) -> bool:
+    if not isinstance(value, (dict, list)):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_deeper(item, levels - 1) for item in inside)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,11 +15,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from harnesses.calls import ID_CHARS_MAX, NotACall, is_call_in_text, read_arguments
+from harnesses.calls import ID_FORM, NotACall, is_call_in_text, read_arguments
 from harnesses.endpoint import Endpoint, StepLimits, Wire
 from harnesses.manifest import TurnLimits
 from harnesses.message import Message, Reply, ToolCall, Usage
-from harnesses.provider import Answer, LimitSpent
+from harnesses.provider import Answer, LimitSpent, ProviderFault
 from harnesses.question import Question
 from harnesses.tools import Toolbox
 from harnesses.trail import Trail
@@ -29,6 +29,10 @@ from ledgers.clock import Clock
 
 KEPT_ARGUMENTS_CHARS_MAX = 65_536
 """How much of a call's arguments is recorded and sent back; more is cut."""
+MARGIN_MS = 20
+"""How long before the turn's deadline a step is given up, so that it can still be said why."""
+LOST_PPM_MAX = 100_000
+"""From which share of its time lost to others on a turn that ran out of time is UNAVAILABLE, not OUT_OF_TIME."""
 UNREADABLE_CHARS_MAX = 500
 """How much of arguments that cannot be read a model is shown again."""
 
@@ -65,7 +69,8 @@ class _Playing:
         self._limits = limits
         self._trail = trail
         self._clock = clock
-        self._ends_ms = clock.monotonic_ms() + question.deadline_ms
+        self._deadline_ms = question.deadline_ms
+        self._ends_ms = trail.begun_ms + question.deadline_ms - (MARGIN_MS if question.deadline_ms > 50 * MARGIN_MS else 0)
         self._messages = list(opening(question, limits))
         self._steps = 0
         self._used = Usage()
@@ -77,7 +82,11 @@ class _Playing:
         limits = StepLimits(self._output_left(), max(0, self._ends_ms - self._clock.monotonic_ms()))
         wire, reply = self._trail.begin_step(), None
         try:
+            if self._steps > 1:
+                self._hold_time()
             reply = self._counted(await endpoint.complete(self._messages, self._using.specs, limits, wire), wire)
+        except LimitSpent as spent:
+            raise self._judged(spent) from None
         finally:
             self._trail.end_step(reply)
         self._used += reply.usage or Usage()
@@ -91,7 +100,7 @@ class _Playing:
         self._hold_steps()
         calls = list(self._own_ids(reply.tool_calls))
         said = tuple(echoed(call) for call, _ in calls)
-        self._messages.append(Message("assistant", reply.text, said, native=reply.native))
+        self._messages.append(Message("assistant", _whole_characters(reply.text), said, native=reply.native))
         for place, (call, note) in enumerate(calls):
             used = await self._using.use(self._steps - 1, place, call, note)
             self._messages.append(Message("tool", used.answer.decode("utf-8", "replace"), tool_call_id=call.id))
@@ -108,6 +117,17 @@ class _Playing:
         if self._used.output_tokens >= most:
             raise LimitSpent("output", _spent(self._used, most))
         return most - self._used.output_tokens
+
+    def _hold_time(self) -> None:
+        if self._clock.monotonic_ms() >= self._ends_ms:
+            raise LimitSpent("time", "the turn's time was over before the next step")
+
+    def _judged(self, spent: LimitSpent) -> LimitSpent | ProviderFault:
+        """Whose doing it was that the time ran out: not the stack's when much of it was lost on the way to it."""
+        lost_ms = self._trail.lost_ms
+        if spent.limit != "time" or lost_ms * 1_000_000 < LOST_PPM_MAX * self._deadline_ms:
+            return spent
+        return ProviderFault(f"{lost_ms} ms of the turn were lost to faults, rate limits and our own queue; then time ran out")
 
     def _counted(self, reply: Reply, wire: Wire) -> Reply:
         """The reply with its usage; counted from bytes where the provider counts nothing, left open at an open door."""
@@ -127,19 +147,19 @@ class _Playing:
             return False
         self._hold_steps()
         told = refusal("call_in_text", "a tool call stood in the text; call tools by the API's own means, or answer")
-        self._using.record(self._steps - 1, 0, ToolCall("", "", reply.text[:KEPT_ARGUMENTS_CHARS_MAX]), told)
-        self._messages += [Message("assistant", reply.text, native=reply.native), Message("user", told.text.decode())]
+        self._using.record(self._steps - 1, 0, ToolCall("", "", _whole_characters(reply.text[:KEPT_ARGUMENTS_CHARS_MAX])), told)
+        self._messages += [Message("assistant", _whole_characters(reply.text), native=reply.native), Message("user", told.text.decode())]
         return True
 
     def _own_ids(self, calls: Sequence[ToolCall]) -> Iterator[tuple[ToolCall, str]]:
         """Every call under an id that no other call of the turn has."""
         for place, call in enumerate(calls):
-            note = "id_missing" if not 0 < len(call.id) <= ID_CHARS_MAX else "id_repeated" if call.id in self._ids else ""
+            note = "id_missing" if not ID_FORM.fullmatch(call.id) else "id_repeated" if call.id in self._ids else ""
             call_id = f"call_{self._steps - 1}_{place}" if note else call.id
             while call_id in self._ids:
                 call_id += "_"
             self._ids.add(call_id)
-            yield replace(call, id=call_id, arguments_text=call.arguments_text[:KEPT_ARGUMENTS_CHARS_MAX]), note
+            yield replace(call, id=call_id, arguments_text=_whole_characters(call.arguments_text[:KEPT_ARGUMENTS_CHARS_MAX])), note
 
 
 def opening(question: Question, limits: TurnLimits) -> tuple[Message, ...]:
@@ -166,6 +186,11 @@ def echoed(call: ToolCall) -> ToolCall:
     except NotACall:
         text = json.dumps({"unreadable_arguments": call.arguments_text[:UNREADABLE_CHARS_MAX]})
     return ToolCall(call.id, name, "{}" if text in ("", "null") else text)
+
+
+def _whole_characters(text: str) -> str:
+    """Text that UTF-8 can carry: halves of character pairs are written out as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _spent(used: Usage, most: int | None) -> str:

@@ -6,6 +6,7 @@ Which of the two it is, its first letter says: a server may ignore what it was a
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -97,14 +98,14 @@ def _ends_early(error: json.JSONDecodeError) -> bool:
 
 def refuse_error(said: Record) -> None:
     """Raise what an answer says went wrong. Raises: TransportFault, ProviderFault."""
-    error = said.get("error")
+    error = said.get("error") or (said if said.get("object") == "error" else None)
     if not error:
         return
     record = error if isinstance(error, dict) else {"message": str(error)}
-    kind, code = str(record.get("type") or ""), record.get("code")
-    message = str(record.get("message") or kind or "error")
-    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isascii() and code.isdigit() and len(code) < 4) else 0
-    if number in (408, 429) or number >= 500 or kind in TRANSIENT_TYPES or code in TRANSIENT_TYPES:
+    kind, code = (str(record.get(name) or "")[:80] for name in ("type", "code"))
+    message = str(record.get("message") or kind or "error")[:1_000]
+    number = int(code) if re.fullmatch(r"[0-9]{3}", code) else 0
+    if number in (408, 429) or number >= 500 or TRANSIENT_TYPES & {kind, code}:
         raise TransportFault(f"error {code or kind}", message)
     raise ProviderFault(f"error {code or kind}: {message}")
 

@@ -63,9 +63,25 @@ def _line(line: str, number: int) -> ScriptLine:
     try:
         return ScriptLine.model_validate_json(line)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"script line {number}: {field + ': ' if field else ''}{first['msg']}") from error
+        raise ValueError(f"script line {number}: {_sentence(error)}") from None
+
+
+def _sentence(error: ValidationError) -> str:
+    """Say what is wrong with a line in words of the file."""
+    errors = error.errors(include_url=False)
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    field = ".".join(str(part)[:60] for part in first["loc"])
+    match first["type"]:
+        case "json_invalid":
+            return "it is not one JSON object"
+        case "extra_forbidden":
+            return f"unknown key {field}; known: {', '.join(ScriptLine.model_fields)}"
+        case "missing":
+            return f"{field} is missing"
+        case "value_error":
+            return first["msg"].removeprefix("Value error, ")
+    said = f"{first['msg'][:1].lower()}{first['msg'][1:]}".replace("input should be a valid", "expected a valid").replace("input should be", "expected")
+    return f"{field}: {said}" if field else said
 
 
 class ScriptedProvider:

@@ -27,11 +27,16 @@ class Trail:
     tool_uses: list[ToolUse] = field(default_factory=list)
     _ended: list[Step] = field(default_factory=list)
     _wire: Wire | None = None
-    _begun_ms: int = 0
+    _step_begun_ms: int = 0
+    begun_ms: int = field(init=False)
+    """When the turn was asked."""
+
+    def __post_init__(self) -> None:
+        self.begun_ms = self.clock.monotonic_ms()
 
     def begin_step(self) -> Wire:
         """Begin a step; its bytes are kept in the wire that this returns."""
-        self._wire, self._begun_ms = Wire(), self.clock.monotonic_ms()
+        self._wire, self._step_begun_ms = Wire(), self.clock.monotonic_ms()
         return self._wire
 
     def end_step(self, reply: Reply | None = None) -> None:
@@ -56,8 +61,13 @@ class Trail:
         """Time spent waiting so far."""
         return sum(step.wait_ms for step in self.steps())
 
+    @property
+    def lost_ms(self) -> int:
+        """Time that was not the stack's: waits, and exchanges that failed."""
+        return self.wait_ms + sum(attempt.latency_ms for step in self.steps() for attempt in step.attempts)
+
     def _step(self, wire: Wire, reply: Reply | None) -> Step:
-        elapsed_ms = self.clock.monotonic_ms() - self._begun_ms
+        elapsed_ms = self.clock.monotonic_ms() - self._step_begun_ms
         wait_ms = min(max(wire.wait_ms, 0), elapsed_ms)
         return Step(
             request=wire.request,

@@ -10,7 +10,7 @@ from harnesses.endpoint import ScriptedEndpoint
 from harnesses.manifest import TurnLimits
 from harnesses.message import Message, Reply, ToolCall, Usage
 from harnesses.model import ModelProvider, opening
-from harnesses.outcome import ILL_FORMED, Outcome, Turn
+from harnesses.outcome import ILL_FORMED, Attempt, Outcome, Turn
 from harnesses.provider import LimitSpent, ProviderFault
 from harnesses.question import Question
 from harnesses.stack import NO_PROMPT_SHA256, Stack
@@ -137,6 +137,38 @@ async def test_time_spent_inside_a_provider_is_out_of_time() -> None:
     assert (await turn(LimitSpent("time", "over"))).outcome == Outcome.OUT_OF_TIME
 
 
+@pytest.mark.parametrize(("lost_ms", "outcome"), [(0, Outcome.OUT_OF_TIME), (5_999, Outcome.OUT_OF_TIME), (6_000, Outcome.UNAVAILABLE)])
+async def test_a_turn_whose_time_was_lost_to_its_provider_is_not_the_stack_s_result(lost_ms: int, outcome: Outcome) -> None:
+    class Limited:
+        async def complete(self, messages, tools, limits, wire):
+            wire.attempts.append(Attempt("http 503", b"busy", lost_ms // 2, 0))
+            wire.wait_ms = lost_ms - lost_ms // 2
+            await clock.sleep_until(clock.now_ms() + limits.deadline_ms)
+            raise LimitSpent("time", "over")
+
+    clock = VirtualClock()
+    playing = asyncio.ensure_future(play(STACK, ASKED, ModelProvider(Limited(), lambda _: Tools(), LIMITS, clock), clock))
+    await clock.advance_to(clock.now_ms() + 100_000)
+    ended = playing.result()
+    assert ended.outcome == outcome
+    assert ended.steps[0].attempts[0].answer == b"busy"
+    if outcome == Outcome.UNAVAILABLE:
+        assert ended.reason.startswith("6000 ms of the turn were lost to faults")
+
+
+async def test_a_slow_tool_that_leaves_no_time_for_another_step_is_out_of_time() -> None:
+    class Slow(Tools):
+        async def use(self, name: str, arguments: dict) -> ToolAnswer:
+            await clock.sleep_until(clock.now_ms() + ASKED.deadline_ms - 10)
+            return ToolAnswer(b"{}", True)
+
+    clock = VirtualClock()
+    playing = asyncio.ensure_future(turn(wants(call()), DONE, tools=Slow(), clock=clock))
+    await clock.advance_to(clock.now_ms() + 100_000)
+    ended = playing.result()
+    assert (ended.outcome, ended.reason) == (Outcome.OUT_OF_TIME, "the turn's time was over before the next step")
+
+
 async def test_a_turn_cut_off_from_outside_keeps_what_came_so_far() -> None:
     class Hangs:
         async def complete(self, messages, tools, limits, wire):
@@ -174,6 +206,7 @@ def answered(messages: Sequence[Message]) -> Reply:
         (call(arguments='{"a":NaN}'), "arguments_not_json"),
         (call(arguments="[" * 10_000), "arguments_not_json"),
         (call(arguments='{"a":' + "9" * 5_000 + "}"), "arguments_not_json"),
+        (call(arguments='{"a":' * 17 + "1" + "}" * 17), "arguments_not_json"),
         (call(arguments="[]"), "arguments_not_object"),
         (call(arguments='"{}"'), "arguments_not_object"),
         (call(arguments="7"), "arguments_not_object"),
@@ -217,6 +250,14 @@ async def test_every_call_has_an_id_of_its_own_and_the_one_that_was_given_is_not
     ended = await turn(wants(*calls), lambda messages: seen.extend(messages) or DONE)
     assert [(used.id, used.note) for used in ended.tool_uses] == [("a", ""), ("call_0_1", "id_repeated"), ("call_0_2", "id_missing")]
     assert [message.tool_call_id for message in seen[3:]] == [one.id for one in seen[2].tool_calls] == ["a", "call_0_1", "call_0_2"]
+
+
+async def test_halves_of_characters_are_written_out_wherever_they_stand() -> None:
+    seen: list[Message] = []
+    ended = await turn(wants(call("quote\ud800", '{"a":"\ud800"}', "\ud800"), text="\ud800"), lambda messages: seen.extend(messages) or DONE)
+    (used,) = ended.tool_uses
+    assert (used.name, used.arguments_text, used.id, used.note) == ("quote", '{"a":"\\ud800"}', "call_0_0", "id_missing")
+    assert all(message.text.encode() for message in seen)
 
 
 async def test_an_identical_call_is_answered_with_the_first_one_s_bytes_and_not_carried_out_again() -> None:
@@ -265,7 +306,7 @@ async def test_a_tool_call_in_the_text_is_told_and_not_carried_out(text: str) ->
     assert (tools.asked, json.loads(ended.answer)["error"], ended.tool_uses[0].reason) == ([], "call_in_text", "call_in_text")
 
 
-@pytest.mark.parametrize("text", ["", '{"schema":"decision/1","orders":[]}', '{"name":"other","arguments":{}}', "I would quote it", "{}", "[]", '{"name":"quote","schema":"x"}'])
+@pytest.mark.parametrize("text", ["", '{"schema":"decision/1","orders":[]}', '{"name":"other","arguments":{}}', "I would quote it", '{"note":"functions.quote: 1 <tool_call>"}', "{}", "[]", '{"name":"quote","schema":"x"}'])
 async def test_any_other_text_is_the_answer_for_the_bench_to_read(text: str) -> None:
     ended = await turn(Reply(text, usage=Usage(1, 0, 0, 1)))
     assert (ended.outcome, ended.answer, len(ended.steps)) == (Outcome.ANSWERED, text, 1)
