@@ -63,13 +63,13 @@ async def window_results(stacks: int, length_s: int, traders: int, *, at_once: b
     """Wake lag, memory a stack, and replay, of three windows; the first is played alone unless all are to be played at once."""
     plans = [Plan("hold", stacks, length_s, 3), Plan("hold", 1, length_s, 3), Plan("random", traders, length_s, 2)]
     with tempfile.TemporaryDirectory(prefix="bench-windows-") as directory:
-        first, *others = (_play(Path(directory) / str(at), plan) for at, plan in enumerate(plans))
-        many = asyncio.ensure_future(first)
-        if not at_once:
-            await many
-        one, traded = await asyncio.gather(*others)
-        await many
-    return [*_wakes(many.result(), stacks), _memory(many.result(), one, stacks), *_replays(traded)]
+        homes = [Path(directory) / str(at) for at in range(len(plans))]
+        if at_once:
+            many, one, traded = await asyncio.gather(*map(_play, homes, plans))
+        else:
+            many = await _play(homes[0], plans[0])
+            one, traded = await asyncio.gather(*map(_play, homes[1:], plans[1:]))
+    return [*_wakes(many, stacks), _memory(many, one, stacks), *_replays(traded)]
 
 
 async def _play(home: Path, plan: Plan) -> Played:
