@@ -2,7 +2,7 @@
 
 Source: the API reference, chat completions and its chunks. Read generously where hosts differ: arguments as text or as an
 object, content as text or as parts, indexes and ids left out, usage on any chunk or none, the last chunk with or
-without `[DONE]`. `reasoning_content` and `reasoning` are hidden reasoning that a host shows; it is counted, and never
+without `[DONE]`. Sent strictly: content is always text, since some local servers refuse null. `reasoning_content` and `reasoning` are hidden reasoning that a host shows; it is counted, and never
 part of the answer.
 """
 
@@ -77,7 +77,7 @@ def _written(message: Message) -> Record:
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
         for call in message.tool_calls
     ]
-    return {"role": message.role, "content": message.text or None, "tool_calls": calls, **(message.native or {})}
+    return {"role": message.role, "content": message.text, "tool_calls": calls, **(message.native or {})}
 
 
 class ChatReading(AnswerReading):

@@ -94,7 +94,7 @@ async def test_the_conversation_goes_back_in_the_provider_s_own_words() -> None:
     async with serving(whole(completion({"content": "x"}))) as server:
         await complete(server, messages=(Message("user", "q"), *said))
     assert server.bodies[0]["messages"][1:] == [
-        {"role": "assistant", "content": None, "reasoning_content": "hm", "tool_calls": [{"id": "a", "type": "function", "function": {"name": "quote", "arguments": '{"token":"0x1"}'}}]},
+        {"role": "assistant", "content": "", "reasoning_content": "hm", "tool_calls": [{"id": "a", "type": "function", "function": {"name": "quote", "arguments": '{"token":"0x1"}'}}]},
         {"role": "tool", "tool_call_id": "a", "content": '{"price":"1"}'},
     ]
 
