@@ -20,8 +20,8 @@ from eth_utils import keccak
 from chain import calldata
 from chain.address import is_address
 from chain.header import Header
-from chain.rpc import METHOD_MISSING, RpcDoor, RpcRefused
-from chain.simulate import SlotWrite, slot_override
+from chain.rpc import METHOD_MISSING, RpcDoor, RpcRefused, of_the_contract
+from chain.simulate import SlotWrite, lens_of, slot_override
 from ledgers.errors import ChainFault
 
 POSITIONS = (*range(24), 51, 101, 151, 201)
@@ -41,7 +41,6 @@ EIP1967_SLOTS = frozenset(
 )
 STORAGE_SLOT = re.compile(r"0x[0-9a-f]{64}")
 CANDIDATES_MAX = 8
-REVERT_CODES = frozenset({3, -32015, -3200})
 SHIFTS = range(0, 256)
 
 Layout = Callable[[str], str]
@@ -152,8 +151,7 @@ class SlotBook:
         call = {"from": owner, "to": token, "data": calldata.balance_of(owner), "gas": GAS}
         (answer,) = await self._rpc.batch([("eth_createAccessList", [call, hex(pin.block)])])
         if isinstance(answer, RpcRefused):
-            if answer.code == METHOD_MISSING or "method" in answer.message.lower() or "supported" in answer.message.lower():
-                raise _NoAccessList
+            _hold_to_the_method(answer)
             _hold_to_the_token(answer)
             return []
         return _listed(answer.get("accessList") if isinstance(answer, dict) else None)
@@ -199,7 +197,7 @@ class SlotBook:
     # --- asking -----------------------------------------------------------------------------------------------------
 
     async def _balances(self, asked: Sequence[tuple[str, str, list[SlotWrite]]], pin: Header) -> list[int | None]:
-        requests = [("eth_call", [_balance_call(token, owner), hex(pin.block), slot_override(writes)]) for token, owner, writes in asked]
+        requests = [_balance_request(*each, pin) for each in asked]
         answers: list[Any] = []
         for start in range(0, len(requests), 100):
             answers += await self._rpc.batch(requests[start : start + 100])
@@ -216,10 +214,19 @@ def _balance(answer: Any) -> int | None:
 
 def _hold_to_the_token(refused: RpcRefused) -> None:
     """Pass when it is the token's code that refused. Raises: ChainFault when the node did."""
+    if of_the_contract(refused.code, refused.message):
+        return
     text = refused.message.lower()
-    ran = refused.code in REVERT_CODES or any(word in text for word in ("revert", "gas", "execution", "opcode"))
+    ran = any(word in text for word in ("gas", "execution", "opcode", "evm error"))
     if not ran or "timeout" in text or "timed out" in text or "aborted" in text:
         raise ChainFault("node_error", f"a balance read was refused with code {refused.code}")
+
+
+def _hold_to_the_method(refused: RpcRefused) -> None:
+    """Pass when the node knows access lists. Raises: _NoAccessList."""
+    text = refused.message.lower()
+    if refused.code == METHOD_MISSING or not of_the_contract(refused.code, text) and ("method" in text or "supported" in text):
+        raise _NoAccessList
 
 
 def throw_away(token: str, number: int) -> str:
@@ -227,8 +234,10 @@ def throw_away(token: str, number: int) -> str:
     return "0x" + hashlib.sha256(f"seeker {number} of {token}".encode()).hexdigest()[24:]
 
 
-def _balance_call(token: str, owner: str) -> dict[str, str]:
-    return {"to": token, "data": calldata.balance_of(owner), "gas": GAS}
+def _balance_request(token: str, owner: str, writes: Sequence[SlotWrite], pin: Header) -> tuple[str, list[Any]]:
+    lens, code = lens_of(token)
+    call = {"to": lens, "data": calldata.balance_of(owner), "gas": GAS}
+    return "eth_call", [call, hex(pin.block), slot_override(writes) | {lens: {"code": code}}]
 
 
 def _layouts() -> list[Layout]:
@@ -252,7 +261,7 @@ def _layout_of(slot: str, seeker: str) -> Layout | None:
 
 
 def _listed(entries: Any) -> list[tuple[str, str]]:
-    if not isinstance(entries, list) or len(entries) > 100:
+    if not isinstance(entries, list):
         raise ChainFault("bad_answer", "expected an access list")
     places = []
     for entry in entries:

@@ -17,6 +17,7 @@ RETURN_BYTES_MAX = 1 << 21
 
 BALANCE_OF = "70a08231"
 APPROVE = "095ea7b3"
+ALLOWANCE = "dd62ed3e"
 ETH_BALANCE = "4d2301cc"
 AGGREGATE3 = "82ad56cb"
 QUOTE_V3_SINGLE = "c6a5026a"
@@ -50,6 +51,11 @@ def balance_of(owner: str) -> str:
 def approve(spender: str, amount: int = WORD_MAX) -> str:
     """Encode `approve(address,uint256)`; the usual unlimited amount by default."""
     return f"0x{APPROVE}{address_word(spender)}{word(amount)}"
+
+
+def allowance(owner: str, spender: str) -> str:
+    """Encode `allowance(address,address)`."""
+    return f"0x{ALLOWANCE}{address_word(owner)}{address_word(spender)}"
 
 
 def eth_balance(owner: str) -> str:

@@ -38,6 +38,9 @@ COOL_DOWN_MS = 5_000
 """How long a lane that failed is tried last."""
 RATE_LIMIT_CODES = frozenset({429, -32005})
 METHOD_MISSING = -32601
+REVERT_CODES = frozenset({3, -32015, -3200})
+REVERT_WORD_WITHIN = 24
+"""Nodes say `execution reverted` and then the contract's reason."""
 USER_AGENT = "Mozilla/5.0 (compatible; referee/1)"
 """Some public endpoints refuse clients without a usual one."""
 HEADERS = {"Content-Type": "application/json", "User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
@@ -280,6 +283,11 @@ def _answers(body: bytes, ids: list[int], lane: Lane) -> list[Any]:
     return [_result(by_id[number], lane) for number in ids]
 
 
+def of_the_contract(code: int, message: str) -> bool:
+    """Say whether an error is a contract's own revert, whose reason the contract chose: its words mean nothing."""
+    return code in REVERT_CODES or "revert" in message.lower()[:REVERT_WORD_WITHIN]
+
+
 def _result(row: dict[str, Any], lane: Lane) -> Any:
     if ("result" in row) == (row.get("error") is not None):
         raise ChainFault("bad_answer", f"lane {lane.name} sent neither or both of result and error")
@@ -288,7 +296,7 @@ def _result(row: dict[str, Any], lane: Lane) -> Any:
     error = row["error"] if isinstance(row["error"], dict) else {}
     code = error.get("code") if type(error.get("code")) is int else 0
     message = clean(lane.without_key(str(error.get("message", ""))[: 4 * MESSAGE_LENGTH_MAX]), MESSAGE_LENGTH_MAX)
-    if code in RATE_LIMIT_CODES or "rate limit" in message.lower():
+    if code in RATE_LIMIT_CODES or "rate limit" in message.lower() and not of_the_contract(code, message):
         raise ChainFault("rate_limited", f"lane {lane.name} asks for fewer requests")
     data = error.get("data")
     return RpcRefused(code, message, data if isinstance(data, str) else None)

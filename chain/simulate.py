@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from chain import calldata
@@ -22,7 +23,7 @@ from ledgers.errors import ChainFault
 from ledgers.money import Wei
 
 READER = "0x00000000000000000000000000000000005eade5"
-"""Sends the balance reads; funded by override only."""
+"""Sends the reads; funded by override only."""
 READER_WEI = 10**24
 READER_PURSE = hex(READER_WEI)
 NATIVE_LOG = "0x" + "ee" * 20
@@ -99,8 +100,10 @@ class Simulation:
     def __post_init__(self) -> None:
         self._fee = hex(self.pin.base_fee_wei)
 
-    def block(self, *, balances_wei: dict[str, int], writes: Sequence[SlotWrite] = (), code: dict[str, str] | None = None) -> None:
-        """Open the next simulated block with state overrides; each is one second after the one before."""
+    def block(self, *, balances_wei: dict[str, int], writes: Sequence[SlotWrite] = (), code: dict[str, str] | None = None, randao: str = "") -> None:
+        """Open the next simulated block with state overrides; each is one second after the one before.
+
+        `randao` is its random word, where the node's own will not do."""
         offset = len(self.blocks)
         overrides: dict[str, Any] = {READER: {"balance": READER_PURSE}}
         for address, balance_wei in balances_wei.items():
@@ -116,6 +119,8 @@ class Simulation:
         }
         if self.network.fee_recipient:
             header["feeRecipient"] = self.network.fee_recipient
+        if randao:
+            header["prevRandao"] = randao
         self.blocks.append({"blockOverrides": header, "stateOverrides": overrides, "calls": []})
         self._gas_limits.append([])
 
@@ -136,9 +141,15 @@ class Simulation:
         self._gas_limits[-1].append(gas_limit)
         return len(self.blocks) - 1, len(calls) - 1
 
+    def ask(self, token: str, data: str) -> Handle:
+        """Add a question that the token answers with one word and without writing anything."""
+        lens, code = lens_of(token)
+        self.blocks[-1]["stateOverrides"].setdefault(lens, {})["code"] = code
+        return self.view(lens, data)
+
     def token_balance(self, token: str, owner: str) -> Handle:
         """Add a read of a token balance."""
-        return self.view(token, calldata.balance_of(owner))
+        return self.ask(token, calldata.balance_of(owner))
 
     def eth_balance(self, owner: str) -> Handle:
         """Add a read of an ETH balance."""
@@ -154,6 +165,14 @@ class Simulation:
         if not isinstance(answer, list) or len(answer) != len(self.blocks):
             raise ChainFault("bad_answer", f"expected {len(self.blocks)} simulated blocks")
         return Simulated([_block_calls(*each) for each in zip(answer, self.blocks, self._gas_limits, strict=True)])
+
+
+def lens_of(token: str) -> tuple[str, str]:
+    """An address and the code put there by override: it asks a token what it was asked itself, and tells the first word of the answer.
+
+    It asks so that the token cannot write anything, as other contracts ask: a token that did would know that it is being watched."""
+    address = "0x" + sha256(f"lens of {token}".encode()).hexdigest()[24:]
+    return address, f"0x365f5f3760205f365f73{token[2:]}5afa601f3d1116602b575f5ffd5b60205ff3"
 
 
 def slot_override(writes: Sequence[SlotWrite]) -> dict[str, Any]:

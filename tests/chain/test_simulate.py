@@ -26,6 +26,7 @@ from chain.simulate import (
     SimulationRefused,
     SlotWrite,
     answered,
+    lens_of,
     logged_by,
     logged_net,
     refusal_word,
@@ -97,6 +98,15 @@ def test_reads_are_sent_by_the_reader_so_that_the_wallet_is_not_billed():
     built.eth_balance(WALLET)
     assert {call["from"] for call in built.blocks[-1]["calls"]} == {READER}
     assert all(READER in block["stateOverrides"] for block in built.blocks)
+
+
+def test_a_token_is_asked_by_a_lens_of_its_own_under_which_it_can_write_nothing():
+    built = simulation(calls=0)
+    built.token_balance(TOKEN, WALLET)
+    (call,) = built.blocks[-1]["calls"]
+    lens, code = lens_of(TOKEN)
+    assert (call["to"], call["data"]) == (lens, calldata.balance_of(WALLET)) and lens != lens_of(WALLET)[0]
+    assert built.blocks[-1]["stateOverrides"][lens] == {"code": code} and TOKEN[2:] + "5afa" in code
 
 
 def test_overrides_of_one_address_are_joined_and_slots_padded():
