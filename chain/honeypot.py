@@ -16,7 +16,7 @@ from chain.header import Header
 from chain.network import Network
 from chain.router import Route
 from chain.simulate import AMOUNT_MAX, NATIVE_LOG, Simulated, Simulation, SlotWrite, logged_net, revert_word
-from chain.trade import BALANCE_READ_MAX, Purse, crossed, gas_headroom_wei, route_txs
+from chain.trade import BALANCE_READ_MAX, Purse, crossed, route_txs, shown_wei
 from ledgers.errors import ChainFault
 
 CLEAR, FLAGGED, UNKNOWN = "CLEAR", "FLAGGED", "UNKNOWN"
@@ -57,6 +57,11 @@ def ghost_of(wallet: str) -> str:
     return "0x" + hashlib.sha256(f"ghost of {wallet}".encode()).hexdigest()[24:]
 
 
+def another_randao(pin: Header) -> str:
+    """A random word that no other trip sees: what a token does by chance must not look like what it does."""
+    return "0x" + hashlib.sha256(f"chance at {pin.block_hash}".encode()).hexdigest()
+
+
 class OwnTrip:
     """The wallet buys, then sells what arrived."""
 
@@ -64,13 +69,12 @@ class OwnTrip:
         self._price = pin.base_fee_wei
         sim = self.simulation = Simulation(network, pin)
         wallet, token = purse.wallet, buy.token
-        headroom = gas_headroom_wei([*purse.prefix, buy.swap], self._price)
-        sim.block(balances_wei={wallet: purse.eth_wei + headroom}, writes=purse.writes)
+        sim.block(balances_wei={wallet: shown_wei(purse.eth_wei, [*purse.prefix, buy.swap], self._price)}, writes=purse.writes)
         self._prefix = [sim.send(wallet, tx) for tx in purse.prefix]
         self._before = sim.token_balance(token, wallet)
         self._buy = sim.send(wallet, buy.swap)
         self._after = sim.token_balance(token, wallet)
-        self._sale = _SaleBlock(sim, purse, sale, self._price, ())
+        self._sale = _SaleBlock(sim, purse, buy, sale, self._price)
 
     def arrival_raw(self, done: Simulated) -> int:
         """Token units that the buy brought. Raises: ChainFault when it does not go through as it did before."""
@@ -91,14 +95,11 @@ class GhostTrip:
     def __init__(self, network: Network, pin: Header, purse: Purse, ghost_buy: Route, sale: Route, write: SlotWrite) -> None:
         sim = self.simulation = Simulation(network, pin)
         wallet, ghost, price = purse.wallet, ghost_of(purse.wallet), pin.base_fee_wei
-        balances = {
-            wallet: purse.eth_wei + gas_headroom_wei(purse.prefix, price),
-            ghost: gas_headroom_wei([ghost_buy.swap], price),
-        }
-        sim.block(balances_wei=balances, writes=purse.writes)
+        sent, randao = [*purse.prefix, ghost_buy.swap], another_randao(pin)
+        sim.block(balances_wei=dict.fromkeys((wallet, ghost), shown_wei(purse.eth_wei, sent, price)), writes=purse.writes, randao=randao)
         self._prefix = [sim.send(wallet, tx) for tx in purse.prefix]
         self._buy = sim.send(ghost, ghost_buy.swap)
-        self._sale = _SaleBlock(sim, purse, sale, price, (write,))
+        self._sale = _SaleBlock(sim, purse, ghost_buy, sale, price, (write,), randao)
 
     def sale(self, done: Simulated) -> Sale:
         if not done[self._buy].ok:
@@ -107,11 +108,12 @@ class GhostTrip:
 
 
 class _SaleBlock:
-    def __init__(self, sim: Simulation, purse: Purse, sale: Route, price: int, writes: tuple[SlotWrite, ...]) -> None:
+    def __init__(self, sim: Simulation, purse: Purse, buy: Route, sale: Route, price: int, writes: tuple[SlotWrite, ...] = (), randao: str = "") -> None:
         self._network, self._route, self._price = sim.network, sale, price
         self._wallet, txs = purse.wallet, route_txs(sale, purse.prefix)
         wallet = self._wallet
-        sim.block(balances_wei={wallet: gas_headroom_wei(txs, price)}, writes=writes)
+        left_wei = purse.eth_wei - buy.swap.value_wei
+        sim.block(balances_wei={wallet: shown_wei(left_wei, txs, price)}, writes=writes, randao=randao)
         self._held = sim.token_balance(sale.token, wallet)
         self._before = sim.eth_balance(wallet)
         self._sends = [sim.send(wallet, tx) for tx in txs]

@@ -106,9 +106,9 @@ def _chosen(ranked: list[str], v4: set[str]) -> list[str]:
     return [label for label in ranked if label in kept]
 
 
-def route_of(network: Network, route: Route, wallet: str) -> Route:
-    """The same route for another wallet."""
-    return _route(network, route.side, route.token, route.hops, route.label, route.amount, wallet)
+def route_of(network: Network, route: Route, wallet: str, amount: int | None = None) -> Route:
+    """The same route for another wallet, and for another amount where one is given."""
+    return _route(network, route.side, route.token, route.hops, route.label, route.amount if amount is None else amount, wallet)
 
 
 # --- which pools ----------------------------------------------------------------------------------------------------

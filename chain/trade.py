@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chain import calldata
 from chain.balance_slot import BalanceSlot
 from chain.header import Header
+from chain.logs import signed
 from chain.network import Network
-from chain.router import Route, Tx
+from chain.router import Hop, Route, Tx
 from chain.simulate import (
     AMOUNT_MAX,
     ETH_MAX,
@@ -27,11 +29,15 @@ from chain.simulate import (
     logged_net,
     revert_word,
 )
+from chain.swaps import V3_SWAP, V4_SWAP
 from ledgers.errors import ChainFault
 from ledgers.money import mul_div_ceil, mul_div_floor
 
 PROVEN, REVERTED, UNPROVABLE, FAILED = "proven", "reverted", "unprovable", "failed"
 BALANCE_READ_MAX = 2**256
+ALLOWANCE_STANDING_MIN = 2**95
+"""An unlimited allowance of which a token keeps 96 bits, after some use."""
+APPROVAL_USED_UP = "approval_used_up"
 ROUNDING_RAW, ROUNDING_PART = 2, 1_000_000
 """Token units that a sale of shares may round by: two, where they are at most a millionth of it."""
 
@@ -75,13 +81,23 @@ class Outcome:
 
 
 def gas_headroom_wei(txs: Sequence[Tx], gas_price_wei: int) -> int:
-    """ETH that a wallet must show, beyond its book, to be let run some transactions."""
+    """ETH that a wallet must show to be let run some transactions."""
     return sum(tx.gas_limit * gas_price_wei + tx.value_wei for tx in txs)
+
+
+def shown_wei(eth_wei: int, txs: Sequence[Tx], gas_price_wei: int) -> int:
+    """ETH that a wallet shows: its own, since a token can look at it, and more only where it would not be let run else."""
+    return max(eth_wei, gas_headroom_wei(txs, gas_price_wei))
 
 
 def route_txs(route: Route, before: Sequence[Tx] = ()) -> list[Tx]:
     """All transactions of a route, approvals first; those that ran before it are left out, since some tokens take one only once."""
     return [*(approval.tx for approval in route.approvals if approval.tx not in before), route.swap]
+
+
+def _spenders(route: Route) -> list[str]:
+    """Whom the token itself must allow."""
+    return [spenders[0] for _, *spenders in (approval.key.split(">") for approval in route.approvals) if len(spenders) == 1]
 
 
 def crossed(network: Network, route: Route, swap: CallAnswer) -> bool:
@@ -92,14 +108,27 @@ def crossed(network: Network, route: Route, swap: CallAnswer) -> bool:
     )
 
 
+def paid_in(network: Network, hop: Hop, swap: CallAnswer) -> int | None:
+    """What a pool that can run out was paid, by its own log; None where no such pool tells."""
+    event = {"v3": (hop.pool.key, [V3_SWAP]), "v4": (network.v4_pool_manager, [V4_SWAP, hop.pool.key])}.get(hop.pool.venue)
+    if event is None:
+        return None
+    emitter, topics = event
+    for log in swap.logs:
+        if log["address"].lower() == emitter and log["topics"][: len(topics)] == topics:
+            amount = calldata.uint_at(calldata.hex_bytes(log.get("data")), int(hop.token_in == hop.pool.token1))
+            return None if amount is None else abs(signed(amount))
+    return None
+
+
 class TradeSimulation:
     """One candidate route of one order in one request entry."""
 
     def __init__(self, network: Network, pin: Header, purse: Purse, route: Route, held: Held) -> None:
         self.route, self._network, self._purse, self._held, self._price = route, network, purse, held, pin.base_fee_wei
         sim = self.simulation = Simulation(network, pin)
-        headroom = gas_headroom_wei([*purse.prefix, *route_txs(route, purse.prefix)], pin.base_fee_wei)
-        sim.block(balances_wei={purse.wallet: purse.eth_wei + headroom}, writes=purse.writes)
+        sent = [*purse.prefix, *route_txs(route, purse.prefix)]
+        sim.block(balances_wei={purse.wallet: shown_wei(purse.eth_wei, sent, pin.base_fee_wei)}, writes=purse.writes)
         self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
         self._before = sim.token_balance(route.token, purse.wallet)
         self._eth_before = sim.eth_balance(purse.wallet)
@@ -109,6 +138,7 @@ class TradeSimulation:
         self._swap = sim.send(purse.wallet, route.swap)
         self._after = sim.token_balance(route.token, purse.wallet)
         self._eth_after = sim.eth_balance(purse.wallet)
+        self._allowances = [sim.ask(route.token, calldata.allowance(purse.wallet, spender)) for spender in _spenders(route)]
         self._units = self._read_units(sim)
 
     def _read_units(self, sim: Simulation) -> Handle | None:
@@ -163,7 +193,7 @@ class TradeSimulation:
                 return Outcome(FAILED, "spend_differs", quoted)
             arrival, logged, units = tokens_gained, logged_token, tokens_gained
         else:
-            arrival, logged, units = eth_gained, eth_gained, self._sold(before, after)
+            arrival, logged, units = eth_gained, eth_gained, self._sold(done, before, after)
         if arrival <= 0:
             return Outcome(REVERTED, "nothing_arrived", quoted)
         if arrival >= AMOUNT_MAX:
@@ -177,12 +207,13 @@ class TradeSimulation:
             PROVEN, "", quoted, arrival, units, logged,
             done[self._swap].gas_used,
             tuple((key, done[handle].gas_used) for key, handle in self._approvals.items()),
-            self._flags(quoted, arrival, logged_token, tokens_gained),
+            self._flags(done, quoted, arrival, logged_token, tokens_gained),
         )  # fmt: skip
 
-    def _sold(self, before: int, after: int) -> int:
-        """Tokens that left: by balance difference, at least the size."""
-        return max(before - after, self.route.amount)
+    def _sold(self, done: Simulated, before: int, after: int) -> int:
+        """Tokens that left: by balance difference, at least what the pool says it was paid, which is the size unless the pool ran out."""
+        paid = paid_in(self._network, self.route.hops[0], done[self._swap])
+        return max(before - after, self.route.amount if paid is None else min(paid, self.route.amount))
 
     def _eth_gained(self, done: Simulated) -> int:
         """ETH difference before gas; the node's own native logs must say the same."""
@@ -206,12 +237,18 @@ class TradeSimulation:
             return -grown
         return mul_div_ceil(self._held.units_raw, self.route.amount, self._held.amount_raw)
 
-    def _flags(self, quoted: int | None, arrival: int, logged_token: int, tokens_gained: int) -> tuple[str, ...]:
+    def _used_up(self, done: Simulated, handle: Handle) -> bool:
+        """Whether an allowance is no longer without bound after the sale; one that is not told is taken to stand."""
+        left = self._tokens(done, handle)
+        return left is not None and left < ALLOWANCE_STANDING_MIN
+
+    def _flags(self, done: Simulated, quoted: int | None, arrival: int, logged_token: int, tokens_gained: int) -> tuple[str, ...]:
         checks = (
             ("logs_differ", logged_token != tokens_gained),
             ("size_differs", self.route.side == "sell" and tokens_gained != -self.route.amount),
             ("quoter_differs", quoted is not None and quoted != arrival),
             ("quoter_silent", quoted is None and self._quoter is not None),
+            (APPROVAL_USED_UP, any(self._used_up(done, handle) for handle in self._allowances)),
         )
         return tuple(word for word, failed in checks if failed)
 

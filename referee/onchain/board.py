@@ -279,7 +279,7 @@ class DecisionDesk:
         """What a ledger would trade; None when it holds shares that say nothing."""
         slot = await self._slot(asked.token, book)
         holding = book.held(asked.token)
-        purse = Purse(self._wallet, int(book.eth_wei), await self._writes(book.ledger), self._prefix[book.ledger])
+        purse = Purse(self._wallet, int(self._opening[book.ledger].eth_wei), await self._writes(book.ledger, slot), self._prefix[book.ledger])
         held_raw = (await self._desk.amounts(purse, {holding: slot}, self._header)).get(asked.token) if holding else 0
         if held_raw is None:
             return None
@@ -302,10 +302,12 @@ class DecisionDesk:
         holding = book.held(token)
         return slot if slot is None or holding is None or holding.shares == slot.shares else None
 
-    async def _writes(self, ledger: str) -> tuple[Any, ...]:
-        """The whole book as it stood before this decision, as balance slots."""
-        writes = []
-        for holding in self._opening[ledger].holdings:
+    async def _writes(self, ledger: str, traded: BalanceSlot | None) -> tuple[Any, ...]:
+        """The whole book as it stood before this decision, as balance slots; of what is traded nothing when nothing was held, whatever a stranger sent."""
+        opening, writes = self._opening[ledger], []
+        if traded is not None and opening.held(traded.token) is None:
+            writes.append(traded.write(0))
+        for holding in opening.holdings:
             slot = await self._desk.slots.of(holding.token, self._wallet, self._header)
             if slot is not None and slot.shares == holding.shares:
                 writes.append(slot.write(int(holding.units_raw)))

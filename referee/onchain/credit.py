@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from chain.gas import fee_wei
-from chain.trade import FAILED, PROVEN, REVERTED, UNPROVABLE
+from chain.trade import APPROVAL_USED_UP, FAILED, PROVEN, REVERTED, UNPROVABLE
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry
@@ -237,10 +237,10 @@ def _outcome(board: BoardTaken, gate: GateTaken | None, judged: Judgement, ledge
         side=board.side,
         token=board.token,
         route=row.route,
-        spent_raw=board.size_raw,
+        spent_raw=board.size_raw if buy or board.shares else TokenRaw(judged.units),
         arrival_raw=TokenRaw(_claim(row)),
         gas_wei=row.gas_wei,
-        approvals=row.approvals,
+        approvals=() if APPROVAL_USED_UP in row.flags else row.approvals,
         entry=(_buy_entry if buy else _sell_entry)(board, row, judged.units, ledgers),
     )
 

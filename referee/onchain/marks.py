@@ -16,7 +16,7 @@ from chain.header import Header
 from chain.network import Network
 from chain.router import Route
 from chain.simulate import ETH_MAX, NATIVE_LOG, Handle, Simulated, Simulation, logged_net, revert_word
-from chain.trade import BALANCE_READ_MAX, gas_headroom_wei, route_txs
+from chain.trade import BALANCE_READ_MAX, route_txs, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry
@@ -95,7 +95,7 @@ class SellOut:
         sim = self.simulation = Simulation(network, pin)
         txs = [tx for sale in self._sales if sale.route for tx in route_txs(sale.route)]
         writes = [sale.slot.write(int(sale.holding.units_raw)) for sale in sales if sale.slot]
-        sim.block(balances_wei={wallet: int(eth_wei) + gas_headroom_wei(txs, self._price)}, writes=writes)
+        sim.block(balances_wei={wallet: shown_wei(int(eth_wei), txs, self._price)}, writes=writes)
         self._held = [sim.token_balance(sale.holding.token, wallet) for sale in self._sales]
         self._eth = [sim.eth_balance(wallet)]
         self._sends: list[list[Handle]] = []

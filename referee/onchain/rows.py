@@ -18,7 +18,7 @@ from chain.network import Network
 from chain.router import Route, Tx
 from chain.rpc import RpcRefused
 from chain.simulate import ETH_MAX, Simulated, Simulation, SimulationRefused, answered
-from chain.trade import FAILED, PROVEN, UNPROVABLE, Held, Outcome, Purse, TradeSimulation, evidence, gas_headroom_wei
+from chain.trade import FAILED, PROVEN, UNPROVABLE, Held, Outcome, Purse, TradeSimulation, evidence, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
@@ -100,7 +100,7 @@ class QuoteOnly:
     def __init__(self, network: Network, pin: Header, purse: Purse, claim: Claim, cause: str) -> None:
         self._claim, self._cause = claim, cause
         sim = self.simulation = Simulation(network, pin)
-        sim.block(balances_wei={purse.wallet: purse.eth_wei + gas_headroom_wei(purse.prefix, pin.base_fee_wei)}, writes=purse.writes)
+        sim.block(balances_wei={purse.wallet: shown_wei(purse.eth_wei, purse.prefix, pin.base_fee_wei)}, writes=purse.writes)
         self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
         self._views = [sim.view(tx.to, tx.data) for tx in claim.quoters]
 

@@ -12,7 +12,7 @@ from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.network import Network
 from chain.simulate import AMOUNT_MAX, Simulated, Simulation
-from chain.trade import Purse, gas_headroom_wei
+from chain.trade import Purse, shown_wei
 from ledgers.errors import ChainFault
 from referee.onchain.book import Holding
 
@@ -23,7 +23,7 @@ class Amounts:
     def __init__(self, network: Network, pin: Header, purse: Purse, held: Mapping[Holding, BalanceSlot | None]) -> None:
         self._held = held
         sim = self.simulation = Simulation(network, pin)
-        sim.block(balances_wei={purse.wallet: purse.eth_wei + gas_headroom_wei(purse.prefix, pin.base_fee_wei)}, writes=purse.writes)
+        sim.block(balances_wei={purse.wallet: shown_wei(purse.eth_wei, purse.prefix, pin.base_fee_wei)}, writes=purse.writes)
         self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
         self._reads = {holding: sim.token_balance(holding.token, purse.wallet) for holding, slot in held.items() if _told(holding, slot)}
 

@@ -11,7 +11,7 @@ import pytest
 from chain import calldata
 from chain.router import Tx
 from chain.simulate import NATIVE_LOG, TRANSFER_TOPIC, answered
-from chain.trade import PROVEN, REVERTED, UNPROVABLE, Held, Outcome, Purse, TradeSimulation, gas_headroom_wei, route_txs
+from chain.trade import PROVEN, REVERTED, UNPROVABLE, Held, Outcome, Purse, TradeSimulation, gas_headroom_wei, route_txs, shown_wei
 from ledgers.errors import ChainFault
 from tests.chain.market import PURSE_WEI, WALLET, MarketStall
 
@@ -103,6 +103,11 @@ async def test_a_wallet_may_spend_all_its_ether_because_gas_comes_on_top(stall):
 
 async def test_headroom_is_every_gas_limit_at_the_gas_price_and_every_value():
     assert gas_headroom_wei([Tx("0x", "0x", 10), Tx("0x", "0x", 5, value_wei=7)], 3) == 52
+
+
+def test_a_wallet_shows_its_own_ether_and_more_only_where_it_would_not_be_let_run():
+    txs = [Tx("0x", "0x", 10), Tx("0x", "0x", 5, value_wei=7)]
+    assert [shown_wei(eth_wei, txs, 3) for eth_wei in (0, 51, 52, 53)] == [52, 52, 52, 53]
 
 
 async def test_an_approval_that_was_sent_before_is_not_sent_again(stall):

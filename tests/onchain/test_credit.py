@@ -215,6 +215,11 @@ def test_a_fill_carries_the_approvals_it_paid():
     assert fill.approvals == ("LEAF>router",)
 
 
+def test_a_fill_carries_no_approval_that_its_sale_used_up():
+    used = replace(row(brings=100, approvals=("LEAF>router",)), flags=("approval_used_up",))
+    assert outcome(settled(board("sell", 7, used))).approvals == ()
+
+
 # --- ONC-11: what cannot be proven --------------------------------------------------------------------------------------
 
 
