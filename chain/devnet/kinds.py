@@ -169,6 +169,11 @@ def _refusing() -> Iterator[Kind]:
     yield coin("started", "Unstarted", "trading was started", after=(ZooCall("start()"),))
     yield coin("unstarted", "Unstarted", "trading was not started", buy=REVERTS, sell=REVERTS, buyable=False)
     yield coin("approve_reverts", "NoApprovals", "only its owner can approve, so nobody else can sell", buy=FLAGGED, sell=REVERTS)
+    yield coin("watched", "Watched", "sells only where a balance was asked for by transaction: in a careless simulation",
+               pools=(V2, V3), buy=FLAGGED, sell=REVERTS)  # fmt: skip
+    yield coin("poor_only", "Purses", "only who has less than 0.01 ETH may sell", False, buy=FLAGGED, sell=REVERTS)
+    yield coin("rich_only", "Purses", "only who has more than 0.01 ETH may sell", True)
+    yield coin("chance", "Chance", "up to 10 % of a trade, by the block's random word", buy=HOLDER_STATE, sell=HOLDER_STATE)
     yield coin("eoa_only", "EoaOnly", "moves for the sender of the transaction only, and to no contract but pools", pools=(V2, V3))
 
 
@@ -189,7 +194,10 @@ def _holder_states() -> Iterator[Kind]:
                buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
     yield coin("registered_buyers", "RegisteredBuyers", "only who bought from a pool may sell", pools=(V2, V3),
                buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
-    yield coin("sell_once", "SellOnce", "a holder's second sale reverts; no check before the first can tell")
+    yield coin("sell_once", "SellOnce", "a holder's second sale reverts", buy=HOLDER_STATE, sell=HOLDER_STATE)
+    yield coin("sale_count", "TradeCount", "each further sale of a holder is taxed 10 % more", 0, 1_000, buy=HOLDER_STATE, sell=HOLDER_STATE)
+    yield coin("buy_count", "TradeCount", "each further buy of a holder is taxed 10 % more", 1_000, 0, buy=HOLDER_STATE, sell=HOLDER_STATE)
+    yield coin("loyal", "Loyal", "20 % of a buy by who holds none yet; a later buy cannot be gated without its holding")
 
 
 def _answers() -> Iterator[Kind]:
@@ -198,6 +206,8 @@ def _answers() -> Iterator[Kind]:
                 buy=REVERTS, sell=REVERTS, buyable=False)  # fmt: skip
     yield sheet("returns_false_unmoved", "ReturnsFalse", "answers false and moves nothing, for all but its owner", False,
                 buy=REVERTS, sell=REVERTS, buyable=False)  # fmt: skip
+    yield sheet("one_use", "OneUse", "an allowance is forgotten once it was used", pools=(V2, V3))
+    yield sheet("moody", "Moody", "its owner can make it refuse to tell balances, or tell them at length", before=(MARK,))
     yield sheet("event_liar", "EventLiar", "its Transfer logs say four times what moved", pools=(V2, V3))
     yield sheet("balance_doubles", "BalanceDoubles", "tells every holder twice the balance, pools the truth",
                 before=(MARK,), buy=FLAGGED, sell=REVERTS)  # fmt: skip
@@ -213,6 +223,8 @@ def _layouts() -> Iterator[Kind]:
     yield sheet("packed_flag", "PackedFlag", "the top bit of a balance's word is a flag")
     yield sheet("packed_high", "PackedHigh", "a time above the balance in its word")
     yield sheet("packed_middle", "PackedMiddle", "the balance in the middle of its word, a counter below")
+    yield sheet("packed_sales", "PackedSales", "a count of the holder's sales above the balance in its word, by which they are taxed",
+                before=(MARK,), buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
     yield sheet("two_mappings", "TwoMappings", "a balance is the sum of two mappings, of which an override fills the one that buys do not",
                 buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
     yield sheet("checkpointed", "Checkpointed", "a balance is its last checkpoint", pools=(V2, V3), buy=SLOT, sell=SLOT)

@@ -12,11 +12,13 @@ from typing import Any
 
 from chain.balance_slot import BalanceSlot
 from chain.header import Header
-from chain.honeypot import HELD_ROUNDING_RAW, UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, override_of, verdict_of
+from chain.history import HistoryTrip, is_without_history
+from chain.honeypot import HELD_ROUNDING_RAW, UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, ghost_of, override_of, verdict_of
 from chain.network import Network
 from chain.router import Route
-from chain.simulate import Simulation, SimulationRefused, answered
-from chain.trade import Purse, evidence
+from chain.simulate import Simulated, Simulation, SimulationRefused, answered
+from chain.trade import ROUNDING_PART, Purse, evidence
+from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.events import GateTaken, Row
@@ -24,6 +26,8 @@ from referee.onchain.rows import Variant, dumped
 
 SALES_MAX = 3
 """Sale routes that are tried side by side."""
+HOLDING_CHANGES = "holding_changes_the_buy"
+HOLDER_STATE, STATE_MOVED = "holder_state", "state_moved"
 
 
 class Gate:
@@ -36,13 +40,16 @@ class Gate:
         alone = slot is not None and not slot.shares and not _touched(purse, buy.token)
         if alone:
             purse = _without(purse, slot)
+        self._lightened = alone and variant.held.units_raw > 0
         self._own = [OwnTrip(network, pin, purse, buy, sale) for sale in self._sales]
         self._ghost: list[GhostTrip] = []
         if slot is not None:
             assert row.units_raw is not None
             write = override_of(slot, 0 if alone else variant.held.units_raw, int(row.units_raw))
             self._ghost = [GhostTrip(network, pin, purse, ghost_buy, sale, write) for sale in self._sales]
-        self.simulations: list[Simulation] = [trip.simulation for trip in (*self._own, *self._ghost)]
+        ghosts = ("", ghost_of(purse.wallet)) if _tells_history(variant, self._sales) else ()
+        self._history = [HistoryTrip(network, pin, purse, buy, self._sales[0], ghost) for ghost in ghosts]
+        self.simulations: list[Simulation] = [trip.simulation for trip in (*self._own, *self._ghost, *self._history)]
 
     def taken(self, run_id: str, order_id: str, answers: Sequence[Any], loss_bps_max: int, now_ms: int) -> tuple[GateTaken, bytes]:
         """Judge the answers; the bytes are the evidence. Raises: ChainFault when the node contradicts itself."""
@@ -64,11 +71,43 @@ class Gate:
         except SimulationRefused as refused:
             return Verdict(UNKNOWN, refused.word), ""
         count = len(self._sales)
-        arrivals = {trip.arrival_raw(simulated) for trip, simulated in zip(self._own, done, strict=False)}
+        history = done[count + len(self._ghost) :]
+        arrivals = self._arrivals(done)
+        if self._holding_changes_the_buy(arrivals, history):
+            return Verdict(UNKNOWN, HOLDING_CHANGES), ""
+        if not arrivals:
+            raise ChainFault(STATE_MOVED, "a buy that went through on the board reverts in the gate at the same block")
         own = [trip.sale(simulated) for trip, simulated in zip(self._own, done, strict=False)]
-        ghost = [trip.sale(simulated) for trip, simulated in zip(self._ghost, done[count:], strict=True)]
+        ghost = [trip.sale(simulated) for trip, simulated in zip(self._ghost, done[count:], strict=False)]
         best = max(range(count), key=lambda index: (own[index].ok, own[index].net_wei, -index))
-        return self._judged(arrivals, own[best], ghost[best] if ghost else None, loss_bps_max), self._sales[best].label
+        verdict = self._judged(arrivals, own[best], ghost[best] if ghost else None, loss_bps_max)
+        if verdict.exit_provable and not self._without_history(history):
+            verdict = replace(verdict, exit_provable=False, exit_cause=HOLDER_STATE)
+        return verdict, self._sales[best].label
+
+    def _arrivals(self, done: Sequence[Simulated]) -> set[int]:
+        """What the buys brought; none at all when a wallet without its holding cannot buy."""
+        try:
+            return {trip.arrival_raw(simulated) for trip, simulated in zip(self._own, done, strict=False)}
+        except ChainFault as fault:
+            if not self._lightened or fault.reason != STATE_MOVED:
+                raise
+            return set()
+
+    def _holding_changes_the_buy(self, arrivals: set[int], history: Sequence[Simulated]) -> bool:
+        """Whether a wallet without its holding is brought something else, as two answers say alike: then it is the token's doing."""
+        if not self._lightened or not self._history or arrivals == {int(self._row.arrival_raw or 0)}:
+            return False
+        told = self._history[0].first_raw(history[0])
+        return arrivals == (set() if told is None else {told})
+
+    def _without_history(self, done: Sequence[Simulated]) -> bool:
+        """Whether the wallet's past changes nothing; shares are rounded wherever they are counted out."""
+        if not self._history:
+            return True
+        own, ghost = (trip.later(simulated) for trip, simulated in zip(self._history, done, strict=True))
+        rounding_raw = HELD_ROUNDING_RAW + int(self._row.arrival_raw or 0) // ROUNDING_PART if self._variant.shares else 0
+        return is_without_history(own, ghost, rounding_raw)
 
     def _judged(self, arrivals: set[int], own: Sale, ghost: Sale | None, loss_bps_max: int) -> Verdict:
         board_arrival = int(self._row.arrival_raw or 0)
@@ -77,13 +116,20 @@ class Gate:
         return verdict_of(self._variant.size_raw, board_arrival, differing, own, ghost, loss_bps_max, rounding_raw)
 
 
+def _tells_history(variant: Variant, sales: Sequence[Route]) -> bool:
+    """Whether two histories can be compared; with shares in hand they cannot, since a buy then brings the wallet more than a ghost."""
+    slot = variant.held.slot
+    return slot is not None and not (slot.shares and variant.held.units_raw) and bool(sales) and sales[0].amount > 1
+
+
 def _touched(purse: Purse, token: str) -> bool:
     return any(token[2:] in tx.data for tx in purse.prefix)
 
 
 def _without(purse: Purse, slot: BalanceSlot) -> Purse:
     """The wallet without what it held of the token: then the sale of what arrived cannot be paid out of that."""
-    return replace(purse, writes=tuple(write for write in purse.writes if (write.contract, write.slot) != (slot.contract, slot.slot)))
+    others = tuple(write for write in purse.writes if (write.contract, write.slot) != (slot.contract, slot.slot))
+    return replace(purse, writes=(*others, slot.write(0)))
 
 
 def _reverse_first(buy: Route, sales: Sequence[Route]) -> list[Route]:

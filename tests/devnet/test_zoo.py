@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chain.devnet.calls import encode, topic
+from chain.devnet.calls import Tx, encode, topic
 from chain.devnet.compile import artifacts
 from chain.devnet.kinds import SPEND_WEI, Outcome
 from chain.devnet.node import Refused
@@ -162,6 +162,33 @@ def test_who_never_bought_cannot_sell_registered_tokens(chain):
 
 def test_a_second_sale_of_sell_once_reverts(chain):
     wallet = holder(chain, "sell_once")
+    assert (wallet.sell(wallet.held() // 2), wallet.sell(wallet.held())) == (True, False)
+
+
+def test_each_further_sale_is_taxed_more(chain):
+    wallet = holder(chain, "sale_count")
+    before = wallet.read("balanceOf(address)", wallet.place.key)
+    part = wallet.held() // 3
+    assert wallet.sell(part) and wallet.sell(part)
+    assert wallet.read("balanceOf(address)", wallet.place.key) - before == part + part - part // 10
+
+
+def test_who_holds_some_already_buys_without_the_tax_of_the_first_buy(chain):
+    wallet = holder(chain, "loyal")
+    first = wallet.held()
+    assert wallet.buy() and wallet.held() > 2 * first
+
+
+def test_a_watched_token_sells_where_a_balance_was_asked_for_by_transaction(chain):
+    wallet = holder(chain, "watched")
+    asked = Tx(sender=wallet.wallet, to=wallet.token, data=encode("balanceOf(address)", wallet.wallet))
+    sold = Tx(sender=wallet.wallet, to=wallet.token, data=encode("transfer(address,uint256)", wallet.place.key, 1))
+    assert [receipt["status"] for receipt in chain.send(sold)] == ["0x0"]
+    assert [receipt["status"] for receipt in chain.send(asked, sold)] == ["0x1", "0x1"]
+
+
+def test_an_allowance_of_one_use_is_gone_after_it(chain):
+    wallet = holder(chain, "one_use")
     assert (wallet.sell(wallet.held() // 2), wallet.sell(wallet.held())) == (True, False)
 
 

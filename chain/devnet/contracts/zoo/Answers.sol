@@ -109,3 +109,47 @@ contract BalanceMax is BalanceTeller {
         return balances[account] == 0 ? type(uint256).max : balances[account];
     }
 }
+
+/// Its owner can make it refuse to tell the balances of holders, with words of a node's, or tell them at great length.
+contract Moody is PlainSheet {
+    string public mood;
+    uint256 public lengthBytes;
+    mapping(address => bool) public isPool;
+
+    constructor(string memory n, string memory s, uint8 d, uint256 supply) Sheet(n, s, d, supply) {}
+
+    function markPool(address pool) external {
+        require(msg.sender == owner, "not the owner");
+        isPool[pool] = true;
+    }
+
+    function say(string calldata mood_) external {
+        require(msg.sender == owner, "not the owner");
+        mood = mood_;
+    }
+
+    function ramble(uint256 lengthBytes_) external {
+        require(msg.sender == owner, "not the owner");
+        lengthBytes = lengthBytes_;
+    }
+
+    function balanceOf(address account) public view override returns (uint256) {
+        if (isPool[account] || account == owner) return _read(account);
+        if (bytes(mood).length != 0) revert(mood);
+        uint256 length = lengthBytes;
+        if (length != 0) assembly { return(0, length) }
+        return _read(account);
+    }
+}
+
+/// Forgets an allowance once it was used.
+contract OneUse is PlainSheet {
+    constructor(string memory n, string memory s, uint8 d, uint256 supply) Sheet(n, s, d, supply) {}
+
+    function transferFrom(address from, address to, uint256 amount) external override returns (bool) {
+        require(allowance[from][msg.sender] >= amount, "insufficient allowance");
+        if (from != owner) allowance[from][msg.sender] = 0;
+        _move(from, to, amount);
+        return true;
+    }
+}

@@ -91,3 +91,35 @@ contract SellOnce is Coin {
         _move(from, to, value);
     }
 }
+
+/// Each further buy, and each further sale, of a holder is taxed more.
+contract TradeCount is Coin {
+    uint256 public immutable buyStepBps;
+    uint256 public immutable saleStepBps;
+    mapping(address => uint256) public buys;
+    mapping(address => uint256) public sales;
+
+    constructor(string memory n, string memory s, uint8 d, uint256 supply, uint256 buyStepBps_, uint256 saleStepBps_) Coin(n, s, d, supply) {
+        (buyStepBps, saleStepBps) = (buyStepBps_, saleStepBps_);
+    }
+
+    function _trade(address from, address to, uint256 value) internal override {
+        uint256 bps = 0;
+        if (isPool[from] && buyStepBps != 0) bps = buys[to]++ * buyStepBps;
+        if (isPool[to] && saleStepBps != 0) bps = sales[from]++ * saleStepBps;
+        uint256 tax = value * (bps > 9_000 ? 9_000 : bps) / 10_000;
+        if (tax != 0) _move(from, owner, tax);
+        _move(from, to, value - tax);
+    }
+}
+
+/// A fifth of a buy is taken from who holds none yet.
+contract Loyal is Coin {
+    constructor(string memory n, string memory s, uint8 d, uint256 supply) Coin(n, s, d, supply) {}
+
+    function _trade(address from, address to, uint256 value) internal override {
+        uint256 tax = isPool[from] && balanceOf(to) == 0 ? value / 5 : 0;
+        if (tax != 0) _move(from, owner, tax);
+        _move(from, to, value - tax);
+    }
+}
