@@ -2,8 +2,8 @@
 
 Source: the API reference, chat completions and its chunks. Read generously where hosts differ: arguments as text or as an
 object, content as text or as parts, indexes and ids left out, usage on any chunk or none, the last chunk with or
-without `[DONE]`. Sent strictly: content is always text, since some local servers refuse null. `reasoning_content` and `reasoning` are hidden reasoning that a host shows; it is counted, and never
-part of the answer.
+without `[DONE]`. Written strictly: content is always text, since some local servers refuse null. `reasoning_content` and
+`reasoning` are hidden reasoning that a host shows; it is counted, and never part of the answer.
 """
 
 from __future__ import annotations
