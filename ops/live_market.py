@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -22,6 +22,7 @@ from ledgers.money import MicroUsd
 from referee.onchain.bundle import shared_bundle
 from referee.onchain.doors import NetworkSeen
 from referee.onchain.events import Pin, WindowOpened
+from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import Rules
 
 T = TypeVar("T")
@@ -46,6 +47,8 @@ class Look:
     snapshot: MarketSnapshot
     outside: tuple[Told, ...] = ()
     """What outside sources had said before the block."""
+    trips: Mapping[str, RoundTrip] = field(default_factory=dict)
+    """Round trips that were tried at the block or before it, by token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,8 @@ class LiveMarket:
     """What the node was found to be when this process began."""
     looks: dict[int, Look] = field(default_factory=dict)
     """Latest looks by tick."""
+    trips: dict[str, RoundTrip] = field(default_factory=dict)
+    """What was found of our own accord, by token, the one tried longest ago first."""
     outside: OutsideView | None = None
     """What outside sources say, where any are asked."""
 
@@ -103,7 +108,7 @@ class LiveMarket:
         self.looks[tick] = look
         for old in sorted(self.looks)[:-LOOKS_KEPT]:
             del self.looks[old]
-        return shared_bundle(look.snapshot, opened, tick, self.rules, look.outside)
+        return shared_bundle(look.snapshot, opened, tick, self.rules, look.outside, look.trips)
 
     async def look(self, pin: Pin) -> Look:
         """See the market at a block, and some more of the last hour as long as it is not known whole. Raises: ChainFault."""
@@ -114,7 +119,8 @@ class LiveMarket:
                     break
         price = await self._price(pin)
         snapshot = self.index.snapshot(pin, eth_usd_micro_usd=price, tokens_max=TOKENS_SEEN_MAX)
-        return Look(pin, snapshot, self._outside(snapshot))
+        trips = {token: trip for token, trip in self.trips.items() if trip.block is not None and trip.block <= snapshot.block}
+        return Look(pin, snapshot, self._outside(snapshot), trips)
 
     def _outside(self, snapshot: MarketSnapshot) -> tuple[Told, ...]:
         """What was said before the block; what is asked for now is for the next look."""

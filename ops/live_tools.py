@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,15 +28,17 @@ from referee.onchain.board import Desk
 from referee.onchain.book import Book, Holding
 from referee.onchain.credit import admission, exit_reserve_wei
 from referee.onchain.events import HEADLINE, BoardTaken, GateTaken, OrderAsked, OrderNotFilled, OrderRefused, Pin
+from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import Rules
 from referee.onchain.state import RunState, WindowState
-from referee.onchain.tool_answers import RoundTrip
 from referee.onchain.toolbox import Asked, QuoteAsked, ToolRefused
 
 QUOTED_AT_ONCE = 4
 """Quotes under way at the same time in all turns, so that they never crowd out orders and marks."""
 PLAN_LOOK_MS_MAX = 5_000
 """How old a look may be that the tools of a plan turn share."""
+WATCHED_AT_ONCE = 4
+"""Tokens that are tried of our own accord after a look, while models play."""
 TRIP_WEI = Wei(10**15)
 """What the round trip of the `token` tool spends."""
 NOBODY = "0x" + sha256_hex(b"who quotes for nobody in particular")[24:]
@@ -55,10 +58,13 @@ class LiveTools:
     trips: dict[tuple[str, str], asyncio.Future[RoundTrip]] = field(default_factory=dict)
     """Round trips by block hash and token, of the latest block that any were tried at."""
     _fresh: tuple[int, Look] | None = None
+    _watching: asyncio.Future[None] | None = None
 
     def turn(self, question: Question, *, names: Sequence[str], quotes_max: int, plan: str | None) -> TurnTools:
         """Lay out the tools of one turn. Raises: ValueError for a tool that does not exist."""
         look = self.market.looks.get(question.tick) if question.book else None
+        if look is not None and (self._watching is None or self._watching.done()):
+            self._watching = asyncio.ensure_future(self._watch(look))
         return TurnTools(self, question, toolbox.specs_of(names), quotes_max, plan, look)
 
     async def fresh_look(self) -> Look:
@@ -88,6 +94,21 @@ class LiveTools:
             self.trips = {known: trip for known, trip in self.trips.items() if known[0] == look.pin.block_hash}
             self.trips[key] = asyncio.ensure_future(self._round_trip(token, look))
         return await asyncio.shield(self.trips[key])
+
+    async def _watch(self, look: Look) -> None:
+        """Try some tokens that nobody need ask about, those never tried first; the next bundles tell what was found."""
+        known = list(self.market.trips)
+        order = {token: place for place, token in enumerate(known, start=1)}
+        for token in sorted((token.address for token in look.snapshot.tokens), key=lambda token: order.get(token, 0))[:WATCHED_AT_ONCE]:
+            with suppress(ChainFault):
+                trip = await self._round_trip(token, look)
+                self.market.trips.pop(token, None)
+                self.market.trips[token] = trip
+
+    async def settled(self) -> None:
+        """Wait until no token is being tried that nobody asked about."""
+        if self._watching is not None:
+            await self._watching
 
     async def _round_trip(self, token: str, look: Look) -> RoundTrip:
         asked = order(QuoteAsked(side="buy", token=token, spend_wei=str(TRIP_WEI)))

@@ -9,7 +9,7 @@ seen is none, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from chain.gas import fee_wei
 from chain.outside.told import Told
@@ -24,6 +24,7 @@ from referee.onchain.costs import Costs
 from referee.onchain.events import (
     DecisionMalformed, FillCredited, HoldingMark, MarkTaken, OrderNotFilled, OrderRefused, TickMissed, TurnUnavailable, WindowOpened,
 )  # fmt: skip
+from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import Rules
 
 BUNDLE_SCHEMA = "bundle/1"
@@ -47,8 +48,10 @@ SYMBOL_CHARS_MAX = 24
 NAME_CHARS_MAX = 48
 
 
-def shared_bundle(snapshot: MarketSnapshot, opened: WindowOpened, tick: int, rules: Rules, outside: Sequence[Told] = ()) -> bytes:
-    """Write the part that every stack of a tick is shown; what outside sources said is from before its block.
+def shared_bundle(
+    snapshot: MarketSnapshot, opened: WindowOpened, tick: int, rules: Rules, outside: Sequence[Told] = (), trips: Mapping[str, RoundTrip] | None = None
+) -> bytes:
+    """Write the part that every stack of a tick is shown; outside words and round trips are none later than its block.
 
     Shapes: tokens by descending liquidity, pools deepest first, history [Unix seconds, wei] where the price changed and
     candles [start in Unix seconds, open, high, low, close, volume in wei, buys, sells], both oldest first."""
@@ -67,7 +70,7 @@ def shared_bundle(snapshot: MarketSnapshot, opened: WindowOpened, tick: int, rul
             "orders_max": rules.orders_max,
             "history_step_s": snapshot.history_step_s,
             "tokens_known": len(snapshot.tokens),
-            "tokens": [_token(token, snapshot, token.address in candles) for token in shown],
+            "tokens": [_token(token, snapshot, token.address in candles) | _trip((trips or {}).get(token.address)) for token in shown],
             "new_pools": [listed_pool(*found) for found in new_pools(snapshot)[:LISTED_POOLS_MAX]],
             "most_traded_pools": [listed_pool(*found) for found in traded_pools(snapshot)[:LISTED_POOLS_MAX]],
             "outside": [_outside(told, {token.address for token in shown}) for told in outside],
@@ -116,6 +119,11 @@ def _outside(told: Told, shown: Collection[str]) -> dict[str, object]:
         "untrusted_tokens": {token: dict(said) for token, said in told.tokens.items() if token in shown},
         "untrusted_trending_pools": list(told.pools[:OUTSIDE_POOLS_MAX]),
     }
+
+
+def _trip(trip: RoundTrip | None) -> dict[str, object]:
+    """Whether a little of a token could be bought and sold again, where it was tried."""
+    return {"round_trip": {"block": trip.block, **trip.shown()}} if trip else {}
 
 
 def _token(token: TokenMarket, snapshot: MarketSnapshot, with_candles: bool) -> dict[str, object]:

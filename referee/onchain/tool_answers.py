@@ -7,7 +7,6 @@ A quote is what an order would have brought at its block; it never fills. Pure: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, swap_gas_estimate
@@ -23,6 +22,7 @@ from referee.onchain.bundle import (
 )  # fmt: skip
 from referee.onchain.credit import best_row
 from referee.onchain.events import BoardTaken, FillCredited, GateTaken, MarkTaken, OrderNotFilled, OrderRefused, Row
+from referee.onchain.round_trip import RoundTrip, gate_shown
 from referee.onchain.rules import Rules
 from referee.onchain.toolbox import (
     CANDLES_USUAL, POOLS_USUAL, SPANS_S, SWAPS_USUAL, CandlesAsked, OfOnePool, PoolAsked, PoolsAsked, QuoteAsked, SwapsAsked, TokenAsked, ToolRefused,
@@ -226,21 +226,6 @@ TOO_OLD = "board_too_old"
 """Of a quote that says nothing: the block of a turn's quotes is as old as the turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundTrip:
-    """What buying a little of a token and selling it at once came to, by our own simulation."""
-
-    spend_wei: Wei
-    board: BoardTaken | None
-    gate: GateTaken | None
-
-    def shown(self) -> dict[str, Any]:
-        """Verdict, cause and loss."""
-        if self.gate is not None:
-            return {"spend_wei": str(self.spend_wei), **_gate(self.gate)}
-        return {"spend_wei": str(self.spend_wei), "verdict": "UNKNOWN", "cause": "no_buy", "loss_bps": None, "exit_provable": None}
-
-
 def quote_answer(asked: QuoteAsked, events: Sequence[Event], affordable: str, quotes_left: int) -> ToolAnswer:
     """Tell what an order would have brought: its board, its gate, and what a rule would have said.
 
@@ -261,7 +246,7 @@ def quote_answer(asked: QuoteAsked, events: Sequence[Event], affordable: str, qu
         "fills": False,
         "would_stop_it": stopped.reason if stopped and stopped.reason != TOO_OLD else None,
         "own_book_cannot": affordable or None,
-        "gate": _gate(gate) if gate else None,
+        "gate": gate_shown(gate) if gate else None,
         "best_route": _best(board),
         "rows": [_row(row, asked.side) for row in board.rows] if board else [],
         "quotes_left": quotes_left,
@@ -280,15 +265,6 @@ def _row(row: Row, side: str) -> dict[str, Any]:
         "route": row.route, "status": row.status, "reason": row.reason, brings: _text(row.arrival_raw),
         "quoted_raw": _text(row.quoted_raw), "gas_wei": str(row.gas_wei),
     }  # fmt: skip
-
-
-def _gate(gate: GateTaken) -> dict[str, Any]:
-    return {
-        "verdict": gate.verdict,
-        "cause": plain_text(gate.cause, 80),
-        "loss_bps": gate.loss_bps if gate.loss_bps >= 0 or gate.own_wei else None,
-        "exit_provable": gate.exit_provable,
-    }
 
 
 def _text(amount: Money | None) -> str | None:

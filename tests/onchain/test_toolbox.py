@@ -13,6 +13,7 @@ from harnesses.tools import ToolAnswer
 from ledgers.money import TokenRaw, Wei
 from referee.onchain import tool_answers, toolbox
 from referee.onchain.events import BoardTaken, GateTaken, MarkTaken, OrderNotFilled, OrderRefused, Row, Woken
+from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import DEFAULT
 from referee.onchain.tool_answers import ANSWER_BYTES_MAX
 from referee.onchain.toolbox import REASONS, SPECS, TOOLS, ToolRefused, read_arguments, specs_of
@@ -278,9 +279,9 @@ def test_a_node_that_could_not_be_asked_is_a_fault_and_no_quote() -> None:
 
 
 def test_a_round_trip_that_could_not_be_bought_is_unknown() -> None:
-    trip = tool_answers.RoundTrip(Wei(10), None, None)
+    trip = RoundTrip(Wei(10), None, None)
     told = said(tool_answers.token_answer(market(token("a")), read_arguments("token", {"token": TOKEN}), trip))["round_trip"]
     assert (told["verdict"], told["cause"], told["loss_bps"]) == ("UNKNOWN", "no_buy", None)
-    known = said(tool_answers.token_answer(market(token("a")), read_arguments("token", {"token": TOKEN}), tool_answers.RoundTrip(Wei(10), BOARD, GATE)))
+    known = said(tool_answers.token_answer(market(token("a")), read_arguments("token", {"token": TOKEN}), RoundTrip(Wei(10), BOARD, GATE)))
     assert known["round_trip"]["verdict"] == "FLAGGED" and known["untrusted_total_supply_raw"] == str(10**27)
     assert known["untrusted_whole_supply_micro_usd"] == str(10**27 * 10**15 // 10**18 * 3_500_123_456 // 10**18)

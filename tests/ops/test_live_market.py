@@ -93,7 +93,7 @@ async def test_a_bundle_shows_nothing_later_than_its_block_for_it_is_the_same_wh
     pin = await desk.pin()
     opened = await opened_on(market, pin)
     at_once = await market.bundle(opened, 0, pin)
-    chain.step(20)
+    chain.step(5)
     assert await another(market).bundle(opened, 0, pin) == at_once
     assert market.looks[0].pin == pin
 

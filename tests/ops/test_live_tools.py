@@ -206,6 +206,24 @@ async def test_the_token_tool_tries_a_round_trip_once_for_all_that_ask(table):
     assert len(table.tools.trips) == 2 and answers[0] == answers[2]
 
 
+async def test_tokens_are_tried_of_our_own_accord_and_shown_from_the_next_bundle_on(table):
+    assert b"round_trip" not in table.bundle
+    for tick in (1, 2):
+        table.turn()
+        await table.tools.settled()
+        table.go_on(1)
+        shown = json.loads(await table.market.bundle(table.opened, tick, await table.desk.pin()))
+        tried = [token["round_trip"] for token in shown["tokens"] if "round_trip" in token]
+        assert len(tried) == 4 * tick and all(trip["block"] <= shown["block"]["number"] for trip in tried)
+    assert {trip["verdict"] for trip in tried} == {"CLEAR"}
+
+
+async def test_what_a_stack_asked_about_is_told_to_nobody_else(table):
+    await table.plan_turn().use("token", {"token": table.token("honeypot")})
+    table.go_on(1)
+    assert b"round_trip" not in await table.market.bundle(table.opened, 1, await table.desk.pin())
+
+
 async def test_the_book_is_the_one_shown_and_the_history_the_run_s_own(table):
     table.hold("LEAF", 10**15)
     tools = table.turn()
