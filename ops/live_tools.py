@@ -93,7 +93,11 @@ class LiveTools:
         if key not in self.trips:
             self.trips = {known: trip for known, trip in self.trips.items() if known[0] == look.pin.block_hash}
             self.trips[key] = asyncio.ensure_future(self._round_trip(token, look))
-        return await asyncio.shield(self.trips[key])
+        try:
+            return await asyncio.shield(self.trips[key])
+        except ChainFault:
+            self.trips.pop(key, None)
+            raise
 
     async def _watch(self, look: Look) -> None:
         """Try some tokens that nobody need ask about, those never tried first; the next bundles tell what was found."""

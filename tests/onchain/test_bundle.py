@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from referee.onchain.costs import Costs
 from referee.onchain.events import (
     DecisionMalformed, FillCredited, HoldingMark, MarkTaken, OrderNotFilled, OrderRefused, TickMissed, TurnUnavailable, Woken,
 )  # fmt: skip
+from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import DEFAULT
 from referee.onchain.sight import look
 from tests.onchain.shown import OPENED, PIN, RESERVE_WEI, STAKE_WEI, address, book, market, question, token
@@ -149,6 +151,27 @@ def test_what_outside_sources_said_is_shown_apart_marked_and_of_shown_tokens_onl
         }
     ]
     assert shown()["outside"] == []
+
+
+def test_every_field_of_bundle_and_book_is_on_the_page_that_explains_them() -> None:
+    page = (Path(bundle.__file__).parent / "BUNDLE.md").read_text("utf-8")
+    trip = RoundTrip(Wei(10), None, None)
+    whole = json.loads(shared_bundle(market(token("a")), OPENED, 3, DEFAULT, [Told("one", {address("a"): {}})], {address("a"): trip}))
+    happened = [filled(), OrderRefused(**NAMED, order_id="o", ledgers=("headline",), reason="x", rule="ONC-27", detail="")]
+    own = json.loads(own_book(OPENED, 3, book(5, {"a": 1}), mark(), happened))
+    assert [name for name in {*_names(whole), *_names(own)} if f"`{name}`" not in page and not name.startswith("0x")] == []
+
+
+def _names(value) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*map(_names, value.values()))
+    return set().union(*map(_names, value)) if isinstance(value, list) else set()
+
+
+def test_a_round_trip_that_was_tried_is_shown_with_its_block() -> None:
+    trip = RoundTrip(Wei(10), None, None)
+    (said,) = json.loads(shared_bundle(market(token("a")), OPENED, 3, DEFAULT, (), {address("a"): trip, address("b"): trip}))["tokens"]
+    assert said["round_trip"] == {"block": None, "spend_wei": "10", "verdict": "UNKNOWN", "cause": "no_buy", "loss_bps": None, "exit_provable": None}
 
 
 # --- the own book ---------------------------------------------------------------------------------------------------
