@@ -27,13 +27,14 @@ class Address:
     """Where a provider answers. Neither part is ever printed."""
 
     url: str = field(repr=False)
-    """Up to and including the version, e.g. `…/v1`."""
+    """Up to and including the version, e.g. `…/v1`; a bare host means `/v1`."""
     key: str = field(default="", repr=False)
 
     def path(self, rest: str) -> str:
         """The address of one resource below this one, what follows a question mark kept."""
         base, mark, query = self.url.partition("?")
-        return f"{base.rstrip('/')}/{rest}{mark}{query}" if rest else self.url
+        version = "" if urlsplit(base).path.strip("/") else "/v1"
+        return f"{base.rstrip('/')}{version}/{rest}{mark}{query}"
 
     def blotted(self, data: bytes) -> bytes:
         """Take every secret out of bytes, also one that is cut off at their end."""

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
@@ -30,6 +31,8 @@ from ledgers.plain_text import plain_text
 WIRE_BYTES_MAX = 16 * 1024 * 1024
 """Nothing that is still an answer is longer."""
 ERROR_BYTES_MAX = 65_536
+ERROR_MS_MAX = 2_000
+"""How long the words of a refusal are waited for."""
 CONNECT_S_MAX = 10.0
 REASON_CHARS_MAX = 160
 RETRY_AFTER_MS_MAX = 24 * 3_600_000
@@ -183,10 +186,10 @@ class HttpDoor:
             raise TransportFault("connection", type(error).__name__) from None
 
     async def _refused(self, response: httpx.Response, wire: Wire) -> ProviderFault:
-        async for chunk in response.aiter_raw():
-            wire.answer += chunk[: ERROR_BYTES_MAX - len(wire.answer)]
-            if len(wire.answer) >= ERROR_BYTES_MAX:
-                break
+        try:
+            await self._clock.within(ERROR_MS_MAX, _read_error(response, wire))
+        except (TimeoutError, httpx.TransportError):
+            pass  # the status has said what matters
         status = response.status_code
         said = plain_text(self.address.blotted_text(bytes(wire.answer).decode("utf-8", "replace")), REASON_CHARS_MAX)
         if status in TRANSIENT or status >= 500:
@@ -195,6 +198,8 @@ class HttpDoor:
 
     def _opened(self) -> httpx.AsyncClient:
         if self._client is None:
+            for name in ("httpx", "httpcore"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)  # they write addresses, and below that headers
             timeout = httpx.Timeout(None, connect=CONNECT_S_MAX)
             self._client = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False)
         return self._client
@@ -221,6 +226,13 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number < 10**12 else None
+
+
+async def _read_error(response: httpx.Response, wire: Wire) -> None:
+    async for chunk in response.aiter_raw():
+        wire.answer += chunk[: ERROR_BYTES_MAX - len(wire.answer)]
+        if len(wire.answer) >= ERROR_BYTES_MAX:
+            return
 
 
 def _keep(wire: Wire, chunk: bytes) -> None:

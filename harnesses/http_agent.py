@@ -23,6 +23,8 @@ from harnesses.usage import responses_usage
 
 REQUEST_SCHEMA = "step/1"
 REPLY_SCHEMA = "reply/1"
+BODY_BYTES_MAX = 1_048_576
+"""A longer body is no decision; what came of it is the answer, and malformed."""
 REPLY_FIELDS = frozenset({"schema", "answer", "calls", "model", "usage"})
 
 
@@ -78,9 +80,9 @@ class AgentReading:
         self._body = bytearray()
 
     def feed(self, chunk: bytes) -> bool:
-        """Take the next bytes."""
+        """Take the next bytes; more than is ever read is not waited for."""
         self._body += chunk
-        return False
+        return len(self._body) > BODY_BYTES_MAX
 
     def end(self) -> Reply:
         """Say what was read. Raises: TransportFault when nothing came."""

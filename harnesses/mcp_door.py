@@ -61,7 +61,7 @@ ANSWER = ToolSpec(
 
 def token_of(secret: str, run_id: str) -> str:
     """The token of one run, from the door's secret."""
-    return hmac.new(secret.encode(), run_id.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(secret.encode(), run_id.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
 
 @dataclass(slots=True)
@@ -203,7 +203,7 @@ class McpDoor:
         raise asked.refused(NO_METHOD, f"no method {asked.method[:60]}")
 
     async def _call(self, asked: McpRequest, place: Place, body: bytes) -> Record:
-        name, arguments = asked.params.get("name"), asked.params.get("arguments", {})
+        name, arguments = asked.params.get("name"), asked.params.get("arguments") or {}
         if not isinstance(name, str):
             raise asked.refused(BAD_PARAMS, "a tool call has a name")
         if name == NEXT_TURN.name:

@@ -25,6 +25,8 @@ from harnesses.usage import chat_usage, with_reasoning
 _STOPS: dict[str, Stop] = {
     "stop": "end", "eos": "end", "end_turn": "end", "tool_calls": "tools", "function_call": "tools", "length": "length", "max_tokens": "length",
 }  # fmt: skip
+BROKEN = ("error", "abort")
+"""Stops that are the host's failure, not the model's end."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 
@@ -129,7 +131,7 @@ class ChatReading(AnswerReading):
         self._usage = chat_usage(said.get("usage")) or self._usage
         self._model = text_of(said.get("model")) or self._model
         choices = said.get("choices")
-        if not isinstance(choices, list):
+        if not isinstance(choices, list) or not choices:
             if part == "message":
                 raise ProviderFault("the provider's answer has no choices")
             return
@@ -139,6 +141,8 @@ class ChatReading(AnswerReading):
 
     def _take_choice(self, choice: Record, said: Any) -> None:
         self._stop = text_of(choice.get("finish_reason")) or self._stop
+        if self._stop in BROKEN:
+            raise TransportFault("error", f"the provider stopped with {self._stop}")
         if not isinstance(said, dict):
             return
         self._text.append(text_of(said.get("content")) or text_of(said.get("refusal")))

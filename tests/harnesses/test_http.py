@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 
 import pytest
+from aiohttp import web
 
 from harnesses.address import BLOT, Address
 from harnesses.catalog import endpoint_of, http_door
@@ -29,6 +30,38 @@ async def test_a_slow_drip_cannot_outlast_the_deadline(answer) -> None:
     assert spent.value.limit == "time"
     assert len(server.bodies) == 1, "a spent deadline is not tried again"
     assert json.loads(wire.request)["model"] == "m-1"
+
+
+async def test_headers_that_drip_cannot_outlast_it_either() -> None:
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            for letter in b"HTTP/1.1 200 OK\r\n" + b"x-more: y\r\n" * 10_000:
+                writer.write(bytes([letter]))
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    slow = await asyncio.start_server(drip, "127.0.0.1", 0)
+    async with slow:
+        here = Address(f"http://127.0.0.1:{slow.sockets[0].getsockname()[1]}", KEY)
+        with pytest.raises(LimitSpent, match="before the provider sent anything"):
+            await complete(None, address=here, deadline_ms=150)
+
+
+async def test_a_refusal_whose_words_never_end_is_still_a_refusal() -> None:
+    async def endless(request):
+        response = web.StreamResponse(status=429, headers={"Retry-After": "600"})
+        await response.prepare(request)
+        while True:
+            await response.write(b"wait ")
+            await asyncio.sleep(0.05)
+
+    async with serving(endless) as server:
+        with pytest.raises(TransportFault, match="http 429: wait"):
+            await complete(server)
 
 
 async def test_what_came_before_the_deadline_is_kept() -> None:
@@ -181,6 +214,11 @@ def test_an_address_shows_neither_part_of_itself() -> None:
     assert address.path("messages") == "https://user:passw0rd-long@host/v1/messages?key=abcdefgh12345"
     told = address.blotted_text(f"asked https://user:passw0rd-long@host/v1/messages?key=abcdefgh12345 with {KEY}")
     assert not any(secret in told for secret in ("passw0rd-long", "abcdefgh12345", KEY))
+
+
+@pytest.mark.parametrize(("url", "asked"), [("http://h:1", "http://h:1/v1/x"), ("http://h/", "http://h/v1/x"), ("http://h/v2/", "http://h/v2/x"), ("http://h?a=1", "http://h/v1/x?a=1")])
+def test_a_bare_host_means_the_first_version(url: str, asked: str) -> None:
+    assert Address(url).path("x") == asked
 
 
 def test_words_of_an_address_and_short_keys_are_no_secrets() -> None:

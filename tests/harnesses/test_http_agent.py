@@ -66,6 +66,11 @@ async def test_an_envelope_may_hold_usage_and_a_model() -> None:
     assert (reply.text, reply.model_reported, reply.usage, reply.tool_calls) == (DECISION, "m", Usage(9, 0, 0, 3), ())
 
 
+async def test_an_answer_of_ten_megabytes_is_malformed_and_not_an_outage() -> None:
+    turn, _ = await played(whole(b'{"schema":"decision/1","note":"' + b"x" * 10_000_000 + b'"}'))
+    assert (turn.outcome, turn.answer) == (Outcome.MALFORMED, None) and turn.reason.startswith("too_long")
+
+
 async def test_bytes_that_are_no_text_cannot_become_a_valid_answer() -> None:
     async with serving(whole(b'{"schema":"decision/1\xff"}')) as server:
         reply = await complete(server, NAME, messages=QUESTION)

@@ -136,12 +136,20 @@ async def test_a_stream_without_done_is_whole_once_its_stop_came() -> None:
     assert (reply.text, reply.usage) == ("x", None)
 
 
-@pytest.mark.parametrize("said", [b"[]", b'"x"', b"{}", b"<html>busy</html>", b'{"choices": null}', b"[" * 100_000, b'{"a":' + b"9" * 5_000 + b"}"])
+@pytest.mark.parametrize("said", [b"[]", b'"x"', b"{}", b"<html>busy</html>", b'{"choices": null}', b'{"choices": []}', b"[" * 100_000, b'{"a":' + b"9" * 5_000 + b"}"])
 async def test_what_is_no_completion_is_a_fault_and_never_an_answer(said: bytes) -> None:
     async with serving(whole(said)) as server:
         with pytest.raises(ProviderFault):
             await complete(server)
     assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("stop", ["error", "abort"])
+async def test_a_stop_that_is_the_host_s_failure_is_tried_again(stop: str) -> None:
+    broken = completion({"content": '{"schema":"decision/1","orders":[]}'}, stop)
+    async with serving(whole(broken), stream(chunk({"content": "a"}), chunk({}, stop)), whole(completion({"content": "x"}))) as server:
+        assert (await complete(server)).text == "x"
+    assert len(server.bodies) == 3
 
 
 async def test_a_choice_that_is_not_the_first_is_not_read() -> None:
