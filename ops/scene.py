@@ -86,7 +86,7 @@ class Scene:
         run.spent, spent = Spent(), run.spent
         if not spent.counted:
             return None
-        what = "plan turn" if isinstance(event, PlanWritten) else f"turn {event.tick}"
+        what = f"plan turn, frozen as {event.plan_sha256[:16]}…" if isinstance(event, PlanWritten) else f"turn {event.tick}"
         run.turn = f"{event.outcome}, {spent.text(event.latency_ms)}"
         return Line(event.ts_ms, event.run_id, f"{what}: {run.turn}", LOUD if event.outcome == ANSWERED else BAD)
 

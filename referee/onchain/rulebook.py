@@ -65,8 +65,8 @@ def _board(rules: Rules) -> tuple[RuleRow, ...]:
 
 def _turn() -> tuple[RuleRow, ...]:
     return (
-        RuleRow("ONC-13", PLANNED, "–", "001 §2.3.1", "Nobody trades without a pass of the entrance exam on that harness identity."),
-        RuleRow("ONC-14", PLANNED, "1,200 s", "001 §2.3.2", "One long plan turn without a book; the plan is frozen and published before the window clock starts."),
+        RuleRow("ONC-13", ENFORCED, "ten checks on three turns", "001 §2.3.1", "No model trades without a pass of the entrance exam on that harness identity; stacks without a model are exempt and say so."),
+        RuleRow("ONC-14", ENFORCED, "the harness's limit, 1,200 s as shipped", "001 §2.3.2", "One long plan turn without a book; each copy's plan is frozen before the window clock starts, by its hash in public, its text after the seal."),
         RuleRow("ONC-15", ENFORCED, "balanced", "001 §5.9", "Turns of a tick run at once on one bundle block; a seeded, balanced rotation sets who is refereed first; waits are recorded apart."),
     )
 
@@ -76,7 +76,7 @@ def _results() -> tuple[RuleRow, ...]:
         RuleRow("ONC-16", ENFORCED, "parts per million, rounded down", "001 §4", "The score is the change of the headline ledger's liquidation value in ETH; n is shown, and one short run is an anecdote."),
         RuleRow("ONC-17", PLANNED, "2 s.e.", "001 §4, methods §2.4", "A finding needs one window, a difference beyond the noise floor, and both stacks above the random trader."),
         RuleRow("ONC-18", RECORDED, "–", "001 §4", "Stacks tried are counted automatically and shown beside every leaderboard."),
-        RuleRow("ONC-19", PLANNED, "API list price", "001 §4", "Results also after compute, on five bases labelled with method, source and range."),
+        RuleRow("ONC-19", RECORDED, "API list price", "001 §4", "Results also after compute, on five bases labelled with method, source and range."),
         RuleRow("ONC-20", PLANNED, "–", "001 §6", "Hypothesis, window, stacks and decision rule are hashed before the window opens, and reports cite the hash."),
     )
 
@@ -156,6 +156,17 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "ONC-12": (
         "tests/onchain/test_run.py::test_marks_are_taken_after_each_turn_and_every_sixth_of_the_window_ONC_12",
         "tests/onchain/test_run.py::test_a_liquidation_is_retried_for_15_minutes_and_then_the_run_is_unscored",
+    ),
+    "ONC-13": (
+        "tests/onchain/test_planning.py::test_a_model_without_a_pass_opens_no_run_ONC_13",
+        "tests/onchain/test_planning.py::test_a_pass_of_another_model_or_harness_opens_no_run_ONC_13",
+        "tests/exam/test_entrance.py::test_all_checks_on_all_turns_make_a_pass_ONC_13",
+        "tests/ops/test_exam_cli.py::test_a_model_opens_a_window_after_its_pass_and_not_before_ONC_13",
+    ),
+    "ONC-14": (
+        "tests/onchain/test_planning.py::test_the_window_clock_starts_after_the_last_plan_ONC_14",
+        "tests/onchain/test_planning.py::test_the_frozen_plan_stands_in_every_later_prompt_ONC_14",
+        "tests/onchain/test_planning.py::test_a_plan_turn_ends_at_its_limit_to_the_millisecond_ONC_14",
     ),
     "ONC-15": (
         "tests/onchain/test_run.py::test_the_stacks_of_a_tick_see_the_same_block_and_bytes_and_run_at_the_same_time_ONC_15",

@@ -118,7 +118,7 @@ async def test_a_model_opens_a_window_after_its_pass_and_not_before_ONC_13(tmp_p
         assert (await referee("exam", "sit", "--model", "m", "--harness", "local-1", home=home, url=url))[0] == 0
         code, said, complaint = await referee("run", str(tmp_path / "played.toml"), "--plain", home=home, url=url)
     assert code == 0, complaint
-    assert "shows its pass of the entrance exam, sitting s1" in said and "froze its plan" in said
+    assert "shows its pass of the entrance exam, sitting s1" in said and "plan turn, frozen as " in said
     assert "turn 0: ANSWERED, 2 steps, 1 tool call, 1,800 in, 100 (40 hidden) out tokens" in said
     code, told, _ = await referee("turn", "w1-model-1", "plan", home=home)
     assert code == 0 and "Hold, and sell nothing." in told
