@@ -12,6 +12,7 @@ from pathlib import Path
 from chain.devnet.process import Progress, nobody
 from chain.market import MarketIndex
 from chain.network import Network, load_network
+from chain.outside.view import OutsideView, sources_named
 from chain.pools import PoolGraph
 from chain.probe import Capabilities, check_identity, probe
 from chain.rpc import Lane, RpcDoor
@@ -62,7 +63,10 @@ async def live_window(
         alarm = TickAlarm(clock)
         closing.callback(alarm.close)
         found = await probed(door, network, clock, state)
-        live = assembled(window, places, journal, state, door, network, found, clock, alarm)
+        outside = outside_view(settings, network, clock)
+        if outside is not None:
+            closing.push_async_callback(outside.close)
+        live = assembled(window, places, journal, state, door, network, found, clock, alarm, outside)
         models.tables.tools, models.tables.plan_of = live_tools(live), live.plan_of
         await live.market.index.advance((await live.desk.pin()).block)  # a window taken up late sells before it shows anything
         yield live, home_chain
@@ -70,7 +74,7 @@ async def live_window(
 
 def assembled(
     window: Window, places: dict[str, Seat], journal: Journal, state: WindowState, door: RpcDoor, network: Network,
-    found: Capabilities, clock: Clock, alarm: TickAlarm,
+    found: Capabilities, clock: Clock, alarm: TickAlarm, outside: OutsideView | None = None,
 ) -> LiveWindow:  # fmt: skip
     """Put a live window together from its parts."""
     rules, graph = window.ruled_by, PoolGraph(network)
@@ -84,10 +88,19 @@ def assembled(
         clock=clock,
         alarm=alarm,
         desk=desk_of(state, Desk(door, network, graph, rules, clock, found.clock_offset_ms), found),
-        market=LiveMarket(rpc=door, chain=network, index=index, rules=rules, found=found),
+        market=LiveMarket(rpc=door, chain=network, index=index, rules=rules, found=found, outside=outside),
         code_sha256=code_sha256(),
         state=state,
     )
+
+
+def outside_view(settings: Settings, network: Network, clock: Clock) -> OutsideView | None:
+    """The outside sources that are asked for; none of a local chain, which nobody outside knows. Raises: BadSettings."""
+    try:
+        sources = sources_named(settings.outside_names(), network.name)
+    except ValueError as error:
+        raise BadSettings(f"REFEREE_OUTSIDE: {error}") from None
+    return OutsideView(sources, clock) if sources and network.name != DEVNET else None
 
 
 def live_tools(live: LiveWindow) -> LiveTools:

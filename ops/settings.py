@@ -34,6 +34,12 @@ class Settings(BaseSettings):
     """Nodes of a real chain, separated by commas; the first is asked first."""
     metrics_port: int | None = Field(None, ge=1, le=65_535)
     """Loopback port for metrics; off unless asked."""
+    outside: str = ""
+    """Outside sources of market data on a real chain, separated by commas: dexscreener, geckoterminal, blockscout; none unless asked."""
+
+    def outside_names(self) -> tuple[str, ...]:
+        """List the outside sources that are asked for."""
+        return tuple(part.strip() for part in self.outside.split(",") if part.strip())
 
     @property
     def store_path(self) -> Path:

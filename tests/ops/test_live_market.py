@@ -18,7 +18,9 @@ from chain.rpc import Lane, RpcDoor
 from ledgers.clock import SystemClock
 from ledgers.errors import ChainFault, FeedFault
 from ledgers.money import Wei
+from ops.assembly import outside_view
 from ops.live_market import LiveMarket
+from ops.settings import BadSettings, Settings
 from referee.onchain.board import Desk
 from referee.onchain.opening import window_opened
 from referee.onchain.rules import DEFAULT
@@ -173,3 +175,14 @@ async def test_a_feed_that_died_leaves_the_price_out_and_never_guesses(chain, ma
     chain.mine(3)
     with pytest.raises(FeedFault):
         await market.eth_usd(await pin_of(market))
+
+
+async def test_outside_sources_are_asked_for_by_name_and_never_about_a_local_chain():
+    clock, real, local = SystemClock(), load_network("robinhood"), load_network("devnet")
+    said = Settings(outside=" dexscreener, blockscout ")
+    view = outside_view(said, real, clock)
+    assert view is not None and list(view.failures) == ["dexscreener", "blockscout"]
+    assert outside_view(said, local, clock) is None and outside_view(Settings(), real, clock) is None
+    with pytest.raises(BadSettings, match="REFEREE_OUTSIDE: no outside source named 'x'"):
+        outside_view(Settings(outside="x"), real, clock)
+    await view.close()
