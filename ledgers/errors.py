@@ -29,6 +29,8 @@ class ChainFault(Fault):
     def __init__(self, reason: str, message: str = "") -> None:
         super().__init__(f"{reason}: {message}" if message else reason)
         self.reason = reason
+        self.message = message
+        """What a person is told; empty where the word says it all."""
 
 
 class ProviderFault(Fault):

@@ -22,10 +22,10 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     ]
 
 
-def labelled(label: str, text: str, label_chars: int, width: int) -> list[str]:
-    """Put a label before a text, which is broken at words and stays in its own column."""
+def labelled(label: str, text: str, label_chars: int, width: int, hanging: str = "") -> list[str]:
+    """Put a label before a text, which is broken at words and stays in its own column; `hanging` begins what goes on."""
     indent = " " * (label_chars + 2)
-    first, *rest = wrapped(text, width - len(indent))
+    first, *rest = wrapped(text, width - len(indent), hanging)
     return [f"{label:{label_chars}}  {first}".rstrip(), *(f"{indent}{line}" for line in rest)]
 
 

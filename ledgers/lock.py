@@ -30,6 +30,21 @@ class StoreLock:
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
+    @staticmethod
+    def holder(store: Path) -> str:
+        """Name the process that holds a store's lock; empty when none does."""
+        try:
+            file = os.open(store.with_name(store.name + ".lock"), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return ""
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return ""
+        except OSError:
+            return os.pread(file, 20, 0).decode("ascii", "replace").strip() or "unknown"
+        finally:
+            os.close(file)
+
     def holds(self) -> bool:
         """Tell whether the lock file is still there; once removed, another process could lock a new one."""
         return os.fstat(self._file).st_nlink > 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
@@ -29,8 +29,10 @@ class Standing(StrEnum):
 
     COMPLETE = "COMPLETE"
     """Every link holds and the last record is the seal."""
+    OPEN = "OPEN"
+    """Every link of a kept journal holds, but it has no seal: its window is not finished."""
     TRUNCATED = "TRUNCATED"
-    """Every link that is there holds, but the end is missing: unfinished, or cut off."""
+    """Every link of an exported file holds, but the end is missing: exported too early, or cut off."""
     CORRUPT = "CORRUPT"
     """A record does not hold."""
 
@@ -43,7 +45,7 @@ class Verdict:
     seq: int
     """Last record that holds; 0 when none does."""
     root: str
-    """Link of that record."""
+    """Link of that record: the last link, by which a whole window is known."""
     first_bad_seq: int | None
     """First record that does not hold or is missing; None when COMPLETE."""
     message: str
@@ -82,8 +84,12 @@ def verify_export(path: Path) -> Verdict:
 
 
 def verify_journal(journal: Journal) -> Verdict:
-    """Judge a journal where it is kept."""
-    return verdict(journal.read())
+    """Judge a journal where it is kept: there a missing seal means that the window is not finished."""
+    found = verdict(journal.read())
+    if found.standing is not Standing.TRUNCATED:
+        return found
+    message = f"{found.seq} records hold, last link {found.root}; the window is not finished: it runs, or waits for a resume"
+    return replace(found, standing=Standing.OPEN, message=message)
 
 
 def verdict(records: Iterable[Record]) -> Verdict:
@@ -94,8 +100,8 @@ def verdict(records: Iterable[Record]) -> Verdict:
     except CorruptJournal as error:
         return Verdict(Standing.CORRUPT, walk.seq, walk.root, error.seq, str(error))
     if walk.sealed:
-        return Verdict(Standing.COMPLETE, walk.seq, walk.root, None, f"{walk.seq} records hold, sealed by {walk.root}")
-    message = f"{walk.seq} records hold, but the window is not sealed: it is unfinished, or its end was cut off"
+        return Verdict(Standing.COMPLETE, walk.seq, walk.root, None, f"{walk.seq} records hold, the last is the seal; last link {walk.root}")
+    message = f"{walk.seq} records hold, last link {walk.root}, but there is no seal: exported before the window ended, or cut off"
     return Verdict(Standing.TRUNCATED, walk.seq, walk.root, walk.seq + 1, message)
 
 

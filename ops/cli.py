@@ -14,10 +14,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
+SENTENCE_BLANKS = 6
+"""From so many blanks on, what a fault says is a sentence of its own and needs no machine word before it."""
 FINE, DIFFERENT, WRONG_USE, OUTSIDE = 0, 1, 2, 3
 DESCRIPTION = "Referees trading agents: every order is proven by simulation, every score can be recomputed."
-EPILOG = "exit codes: 0 fine · 1 found a difference or refused · 2 wrong use · 3 outside fault. Data: .referee/ or REFEREE_HOME."
+EPILOG = "exit codes: 0 fine · 1 found a difference or refused · 2 wrong use · 3 outside fault, or stopped by a second Ctrl-C. Data: .referee/ or REFEREE_HOME."
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -37,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone; say nothing at exit
         return FINE
     except KeyboardInterrupt:
+        if asked.command is run_window:
+            return complain("stopped at once; `referee run --resume` takes the window up where its journal ends", OUTSIDE)
         return complain("stopped", OUTSIDE)
     except Exception as error:  # noqa: BLE001 the last edge: nobody is shown a traceback
         return complain(*sentence_for(error))
@@ -66,7 +71,8 @@ def sentence_for(error: BaseException) -> tuple[str, int]:
     if isinstance(error, Corrupt):
         return f"the record does not hold: {said}", DIFFERENT
     if isinstance(error, Fault):
-        return said, OUTSIDE
+        message = getattr(error, "message", "")
+        return plain_text(message, 600) if message.count(" ") >= SENTENCE_BLANKS else said, OUTSIDE
     if type(error).__name__ == "Refused":
         return said, DIFFERENT
     if isinstance(error, RefereeError):
@@ -88,9 +94,16 @@ def complain(sentence: str, code: int) -> int:
 # --- what can be asked ----------------------------------------------------------------------------------------------
 
 
+class OneSentence(argparse.ArgumentParser):
+    """Says in one sentence what does not fit, and where to look."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG_USE, f"referee: {message}; `{self.prog} --help` says what can be asked\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """Describe the command line."""
-    whole = argparse.ArgumentParser(prog="referee", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    whole = OneSentence(prog="referee", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_playing(commands)
     _add_reading(commands)
@@ -213,10 +226,11 @@ def run_window(asked: argparse.Namespace) -> int:
 
 def check_window(asked: argparse.Namespace) -> int:
     """`referee check`."""
-    from ops.playing import checked
+    from ledgers.clock import SystemClock
+    from ops.checking import checked
     from ops.settings import load_settings
 
-    text, data = checked(load_settings(), asked.window)
+    text, data = checked(load_settings(), asked.window, SystemClock())
     say(asked, text, data)
     return FINE
 
@@ -238,28 +252,32 @@ def list_runs(asked: argparse.Namespace) -> int:
     """`referee runs`."""
     from ops.lists import runs_list
     from ops.settings import load_settings
+    from ops.width import text_width
 
-    say(asked, *runs_list(load_settings()))
+    say(asked, *runs_list(load_settings(), text_width()))
     return FINE
 
 
 def show_run(asked: argparse.Namespace) -> int:
     """`referee show`."""
     from ops import story, telling
-    from ops.reading import WrongUse, journal_named
+    from ops.reading import WrongUse, journal_named, named_runs
     from ops.settings import load_settings
+    from ops.width import text_width
 
     with journal_named(load_settings(), asked.run) as (journal, run_id):
-        told = story.read_run(journal, run_id) if run_id else None
+        if run_id is None:
+            raise WrongUse(f"{asked.run[:80]} is a window; `referee show RUN` tells one of its runs: {named_runs(story.runs_of(journal))}")
+        told = story.read_run(journal, run_id)
     if told is None:
         raise WrongUse(f"no run named {asked.run[:80]!r}; `referee runs` lists them")
     if asked.order is None:
-        say(asked, telling.run_text(told), story.run_data(told))
+        say(asked, telling.run_text(told, text_width()), story.run_data(told))
         return FINE
     order = told.order(asked.order)
     if order is None:
         raise WrongUse(f"{told.run_id} has no order {asked.order[:40]!r}; it has {len(told.orders)}, `referee show {told.run_id}` lists them")
-    say(asked, telling.order_text(told, order), story.order_data(told, order))
+    say(asked, telling.order_text(told, order, text_width()), story.order_data(told, order))
     return FINE
 
 
@@ -332,8 +350,9 @@ def report_window(asked: argparse.Namespace) -> int:
 def print_rules(asked: argparse.Namespace) -> int:
     """`referee rules`."""
     from ops.rules import rules_list
+    from ops.width import text_width
 
-    say(asked, *rules_list())
+    say(asked, *rules_list(text_width()))
     return FINE
 
 

@@ -18,16 +18,16 @@ from ledgers.clock import Clock
 from ledgers.errors import RefereeError
 from ledgers.journal import Journal
 from ledgers.store import Store
-from ops.assembly import held_store, live_window, seats
+from ops.assembly import held_store, live_window
+from ops.checking import playable
 from ops.collector import rest
 from ops.home_chain import HomeChain
-from ops.models import Models
 from ops.settings import Settings
 from referee.onchain.live import LiveWindow
 from referee.onchain.run import open_window, play_window, resume
 from referee.onchain.state import WindowState, folded
 from referee.onchain.tables import rows
-from referee.onchain.window import Window, load_window, next_window_id, restored
+from referee.onchain.window import Window, next_window_id, restored
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -52,8 +52,7 @@ class Played:
 
 async def play_file(settings: Settings, path: Path, clock: Clock, *, besides: tuple[Beside, ...] = (), progress: Progress = nobody) -> Played:
     """Open a window from its file and play it. Raises: BadWindow, BadSettings, Fault, Refused; KeyboardInterrupt when ended at once."""
-    window = load_window(path)
-    seats(window, "w0", Models(settings, clock))
+    window, _ = playable(settings, path, clock)
     with held_store(settings) as store:
         journal = store.journal(next_window_id(store.window_ids()))
         return await _play(settings, store, journal, window, clock, besides, progress, open_window)

@@ -85,7 +85,7 @@ def _said_of_turn(event: Event, names: Names) -> tuple[str, str] | None:
         case PlanWritten():
             return BAD, f"plays without a plan: its plan turn ended {event.outcome}{because(event.reason)}"
         case TurnAbandoned():
-            return BAD, f"turn of tick {event.tick} was abandoned when the process ended"
+            return BAD, f"turn of tick {event.tick} was abandoned: paused, or killed, while it was asked"
         case TurnUnavailable():
             return BAD, unavailable_text(event)
         case DecisionMalformed():

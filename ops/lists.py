@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ledgers.layout import TEXT_WIDTH
 from ledgers.money import Wei
 from ledgers.report import ANECDOTE, Basis, Column, Table, eth_text, percent_text
 from ledgers.store import EmptyStore, RunRow, Store, WindowRow
@@ -24,14 +25,14 @@ RUN_COLUMNS = (
 Listed = tuple[WindowRow, list[RunRow]]
 
 
-def runs_list(settings: Settings) -> tuple[str, dict[str, object]]:
+def runs_list(settings: Settings, width: int = TEXT_WIDTH) -> tuple[str, dict[str, object]]:
     """List every window of a home with its runs. Raises: StoreFault, CorruptJournal."""
     try:
         with Store(settings.store_path, exclusive=False) as store:
             windows = listed(store)
     except EmptyStore:
         windows = []
-    text = "\n".join(_table(window, runs).text() for window, runs in windows)
+    text = "\n".join(_table(window, runs).text(width) for window, runs in windows)
     return text or f"no windows yet in {settings.home}; `referee run ops/windows/first.toml` plays one", {"windows": [_data(window, runs) for window, runs in windows]}
 
 

@@ -9,6 +9,10 @@ from typing import TextIO
 from chain.devnet import process
 from chain.devnet.standing import BUILDING, DEAD, Standing
 from ledgers.clock import SystemClock
+from ledgers.errors import StoreFault
+from ledgers.lock import StoreLock
+from ledgers.store import Store
+from ops.reading import newest
 from ops.settings import Settings
 
 SEED = 7
@@ -19,14 +23,30 @@ Answer = tuple[str, dict[str, object], bool]
 
 
 def steer(settings: Settings, action: str) -> Answer:
-    """Bring the home's local chain up or down, or look at it. Raises: ChainFault."""
+    """Bring the home's local chain up or down, or look at it. Raises: ChainFault; StoreFault when a window stands on it."""
     if action == "up":
+        found = process.status(settings.home)
+        if found is None or found.phase == DEAD:
+            refuse_in_use(settings, "its chain is built by that window")
         return _described(_up(settings))
     if action == "down":
+        refuse_in_use(settings, "its chain was left as it is")
         ended = asyncio.run(process.down(settings.home, clock=SystemClock()))
         text = "the local chain is down" if ended else "no local chain was running"
         return text, {"phase": "down", "was_running": ended}, False
     return _described(process.status(settings.home))
+
+
+def refuse_in_use(settings: Settings, so: str) -> None:
+    """Leave a chain alone while a process plays a window on it. Raises: StoreFault naming both."""
+    holder = StoreLock.holder(settings.store_path)
+    if holder:
+        raise StoreFault(f"this home is in use by {_window_played(settings)}, process {holder}: {so}; pause it with Ctrl-C (kill -INT {holder}) first")
+
+
+def _window_played(settings: Settings) -> str:
+    with Store(settings.store_path, exclusive=False) as store:
+        return f"window {newest(names)}" if (names := store.window_ids()) else "a window that is opening"
 
 
 def _up(settings: Settings) -> Standing:

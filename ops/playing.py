@@ -9,24 +9,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from ledgers.clock import Clock, SystemClock
 from ledgers.report import Report
 from ledgers.store import Store
-from ops.assembly import network_named, seats
 from ops.daemon import Played, play_file, play_on
-from ops.lines import counted
 from ops.local_chain import ProgressLine
 from ops.metrics import Metrics, serve
-from ops.models import Models
 from ops.reporting import write_report
+from ops.width import text_width
 from ops.settings import Settings
 from ops.tail import Seen, follow
 from ops.view import Screen, screen_for
-from referee.onchain.cadence import ticks_in
 from referee.onchain.live import LiveWindow
-from referee.onchain.window import Window, load_window
 
+OUTPUT_CLOSED = "nobody reads the output any more; the window goes on, and its report is written as ever"
 PAUSING = "pausing: nobody is woken any more, orders under way end (Ctrl-C again ends at once)"
 
 
@@ -57,7 +55,7 @@ def play(settings: Settings, asked: Asked) -> bool:
         print(f"{played.window_id} is paused, its clock goes on; `referee run --resume` takes it up again")
         return False
     report, paths = finished(settings, played.window_id)
-    print(f"\n{report.text()}")
+    print(f"\n{report.text(text_width())}")
     print(f"written to {paths[0].parent}: {', '.join(path.name for path in paths)}")
     return True
 
@@ -87,18 +85,37 @@ async def _play(settings: Settings, asked: Asked, clock: Clock, metrics: Metrics
 async def _watch(live: LiveWindow, clock: Clock, asked: Asked, metrics: Metrics) -> None:
     """Show a window until it ends; a view that fails says so, and the window goes on without it."""
     metrics.lanes = lambda: [(state.lane.name, state) for state in live.desk.rpc.lanes]
-    try:
-        with screen_for(live.journal, clock, live.state.resumed_ts_ms or 0, sys.stdout, asked.plain, os.environ) as screen:
-            await follow(live.journal, clock, [lambda seen: _tell(live, screen, seen), metrics.see])
-    except Exception as error:
-        print(f"referee: the view failed ({type(error).__name__}); the window goes on without it", file=sys.stderr)
-        raise
+    with screen_for(live.journal, clock, live.state.resumed_ts_ms or 0, sys.stdout, asked.plain, os.environ) as screen:
+        await follow(live.journal, clock, [Showing(live.pausing, screen), metrics.see])
 
 
-def _tell(live: LiveWindow, screen: Screen, seen: Sequence[Seen]) -> None:
-    if live.pausing.is_set():
-        screen.remark(PAUSING)
-    screen.see(seen)
+@dataclass(slots=True)
+class Showing:
+    """Shows what is new until the screen fails, or until whoever read it has gone; the window goes on either way."""
+
+    pausing: asyncio.Event
+    screen: Screen
+    over: bool = False
+
+    def __call__(self, seen: Sequence[Seen]) -> None:
+        if self.over:
+            return
+        try:
+            if self.pausing.is_set():
+                self.screen.remark(PAUSING)
+            self.screen.see(seen)
+        except BrokenPipeError:
+            self.over = True
+            silence(sys.stdout)
+            print(f"referee: {OUTPUT_CLOSED}", file=sys.stderr)
+        except Exception as error:
+            self.over = True
+            print(f"referee: the view failed ({type(error).__name__}: {error}); the window goes on without it", file=sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Let everything that is still written to a stream nobody reads any more go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
@@ -111,32 +128,3 @@ def _served(metrics: Metrics, port: int | None) -> Iterator[None]:
         yield
     finally:
         stop()
-
-
-def checked(settings: Settings, path: Path) -> tuple[str, dict[str, object]]:
-    """Say what a window file would play. Raises: BadWindow."""
-    window = load_window(path)
-    network = network_named(window.network)
-    places = seats(window, "w0", Models(settings, SystemClock()))
-    ticks = ticks_in(window.length_ms, window.interval_ms)
-    text = (
-        f"{path.name} can be played: {counted(len(places), 'run')} of {counted(len(window.stacks), 'stack')} on {network.label}, "
-        f"{counted(ticks, 'tick')} every {window.interval_ms // 1_000} s, for {window.length_ms // 1_000} s\nwindow file sha256 {window.sha256}"
-    )
-    return text, _window_data(window, network.label, ticks, {seat.stack.name: seat.stack.sha256 for seat in places.values()})
-
-
-def _window_data(window: Window, label: str, ticks: int, stacks: dict[str, str]) -> dict[str, object]:
-    return {
-        "name": window.name,
-        "network": window.network,
-        "label": label,
-        "length_s": window.length_ms // 1_000,
-        "interval_s": window.interval_ms // 1_000,
-        "ticks": ticks,
-        "board": window.board,
-        "rules": window.rules,
-        "seed": window.seed,
-        "window_file_sha256": window.sha256,
-        "stacks": [{"name": stack.name, "copies": stack.copies, "sha256": stacks[stack.name]} for stack in window.stacks],
-    }

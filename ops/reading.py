@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,9 +29,33 @@ def journal_named(settings: Settings, name: str) -> Iterator[tuple[Journal, str 
         window_ids = store.window_ids()
         window_id = name.split("-")[0]
         if window_id not in window_ids:
-            known = f"this home has {window_ids[0]} to {window_ids[-1]}" if window_ids else f"nothing has been run in {settings.home} yet"
+            known = f"this home has {_spanned(window_ids)}" if window_ids else f"nothing has been run in {settings.home} yet"
             raise WrongUse(f"no run or window named {name[:80]!r}; {known}, `referee runs` lists them")
         yield store.journal(window_id), (None if name == window_id else name)
+
+
+def in_order(window_ids: Sequence[str]) -> list[str]:
+    """Order windows by their numbers, oldest first."""
+    return sorted(window_ids, key=lambda name: (len(name), name))
+
+
+def newest(window_ids: Sequence[str]) -> str:
+    """Name the last window that was opened."""
+    return in_order(window_ids)[-1]
+
+
+def _spanned(window_ids: Sequence[str]) -> str:
+    first, *more = in_order(window_ids)
+    return f"{first} to {more[-1]}" if more else first
+
+
+RUNS_NAMED = 12
+
+
+def named_runs(run_ids: Sequence[str]) -> str:
+    """Name the runs of a window, the first of many."""
+    more = len(run_ids) - RUNS_NAMED
+    return ", ".join(run_ids[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_file_name(name: str) -> bool:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
+from ledgers.layout import TEXT_WIDTH, labelled
 from referee.onchain.rulebook import RULE_ROWS
 from referee.onchain.rules import DEFAULT
 
-TEXT_WIDTH = 110
 
-
-def rules_list() -> tuple[str, dict[str, object]]:
+def rules_list(width: int = TEXT_WIDTH) -> tuple[str, dict[str, object]]:
     """List the rules that are in force with source, value, status and proving tests."""
     data = {
         "name": DEFAULT.name,
@@ -22,12 +20,13 @@ def rules_list() -> tuple[str, dict[str, object]]:
             for row in RULE_ROWS
         ],
     }
-    return "\n".join(_rules_text()) + "\n", data
+    return "\n".join(_rules_text(width)) + "\n", data
 
 
-def _rules_text() -> Iterator[str]:
+def _rules_text(width: int) -> Iterator[str]:
     yield f"{DEFAULT.name}, in force since {DEFAULT.since}, sha256 {DEFAULT.sha256()}"
     for row in RULE_ROWS:
-        yield f"\n{row.id}  {row.status:8}  {row.value}  [{row.source}]"
-        yield from textwrap.wrap(row.rule, TEXT_WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        yield ""
+        yield from labelled(row.id, f"{row.status}, {row.value}  [{row.source}]", 6, width)
+        yield from labelled("", row.rule, 6, width)
         yield from (f"        proof: {test}" for test in row.tests)

@@ -17,6 +17,8 @@ from harnesses.address import Address
 from ledgers.errors import RefereeError
 
 SCHEMES = ("http", "https")
+EXPECTED = {"metrics_port": "a port is a number from 1 to 65535", "home": "it must name a directory"}
+"""What a variable must say, by field."""
 
 
 class BadSettings(RefereeError):
@@ -26,7 +28,7 @@ class BadSettings(RefereeError):
 class Settings(BaseSettings):
     """What `REFEREE_…` variables say."""
 
-    model_config = SettingsConfigDict(env_prefix="REFEREE_", frozen=True, hide_input_in_errors=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="REFEREE_", frozen=True, hide_input_in_errors=True, extra="ignore", env_ignore_empty=True)
 
     home: Path = Path(".referee")
     """Where the journal, the reports and the local chain's state are kept."""
@@ -73,11 +75,24 @@ class Settings(BaseSettings):
 def load_settings() -> Settings:
     """Read the environment. Raises: BadSettings with one sentence."""
     try:
-        return Settings()
+        settings = Settings()
+        _usable(settings.home)
+        return settings
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
-        raise BadSettings(f"REFEREE_{name} is not usable: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+        name = "_".join(str(part) for part in error.errors(include_url=False, include_input=False)[0]["loc"])
+        raise BadSettings(f"REFEREE_{name.upper()} is not usable: {EXPECTED.get(name, 'its text does not fit')}") from None
+
+
+def _usable(home: Path) -> None:
+    """Look whether data can live there: a directory, or a place where one could be made. Raises: BadSettings."""
+    for place in (home, *home.parents):
+        try:
+            if place.is_dir():
+                return
+            if place.exists():
+                raise BadSettings(f"REFEREE_HOME is {home}, but {place} is not a directory; name another one, or unset it to use .referee")
+        except OSError as error:
+            raise BadSettings(f"REFEREE_HOME is {home}, which cannot be looked at ({error.strerror}); name another directory") from None
 
 
 def _is_address(url: str) -> bool:

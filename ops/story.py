@@ -69,6 +69,11 @@ class RunStory:
         return next((order for order in self.orders if wanted in (str(order.number), order.order_id, order.order_id.removeprefix(f"{self.run_id}/"))), None)
 
 
+def runs_of(journal: Journal) -> list[str]:
+    """List the runs of a window in the order in which they were opened. Raises: CorruptJournal."""
+    return [decoded(record).run_id for record in journal.read() if record.kind == RunOpened.__name__]
+
+
 def read_run(journal: Journal, run_id: str) -> RunStory | None:
     """Collect a run's story from its window's journal; None when the window has no such run.
 
@@ -175,8 +180,7 @@ def outcome_word(outcome: Outcome | None) -> str:
 
 def why(order: OrderStory) -> Iterator[str]:
     """Say, for every outcome of an order, which rule made it."""
-    for _, event in order.seen:
-        yield from _why(order, event)
+    yield from dict.fromkeys(text for _, event in order.seen for text in _why(order, event))
 
 
 def _why(order: OrderStory, event: Event) -> Iterator[str]:
@@ -194,7 +198,8 @@ def _fill_why(order: OrderStory, fill: FillCredited) -> str:
     boards = [event for _, event in order.seen if isinstance(event, BoardTaken) and set(fill.ledgers) & set(event.ledgers)]
     proven = sum(row.status == "proven" for board in boards for row in board.rows)
     if fill.proven and not fill.tag:
-        return f"{ledgers_text(fill.ledgers)}the best of {proven} proven rows net of gas (ONC-06), credited with what arrived in simulation (ONC-10)"
+        chosen = "the only proven row" if proven == 1 else f"the best of {proven} proven rows net of gas (ONC-06)"
+        return f"{ledgers_text(fill.ledgers)}{chosen}, credited with what arrived in simulation (ONC-10)"
     if fill.side == "sell":
         return f"{ledgers_text(fill.ledgers)}the exit cannot be proven, so it is filled at the quote less gas and tagged, and a score is also shown with it at 0 (ONC-11)"
     return f"{ledgers_text(fill.ledgers)}booked on the permissive ledger only: its exit or its arrival cannot be proven (ONC-11)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from ledgers.clock import Clock
@@ -13,22 +14,23 @@ POLL_MS = 250
 
 Seen = tuple[Record, Event]
 Watcher = Callable[[Sequence[Seen]], None]
-"""Is called with what is new, and at every poll with nothing, so that a shown clock goes on."""
+"""Is called with what is new, once, and at every poll with nothing, so that a shown clock goes on."""
 
 
 async def follow(journal: Journal, clock: Clock, watchers: Sequence[Watcher], after_seq: int = 0) -> None:
     """Tell the watchers what is appended, until the window is sealed or the task is cancelled; the rest is told then.
 
-    Raises: CorruptJournal when a record does not decode."""
+    Raises: CorruptJournal when a record does not decode; whatever a watcher raises, which is then told nothing again."""
     seq = after_seq
-    try:
-        while True:
-            seq, sealed = tell(journal, watchers, seq)
-            if sealed:
-                return
+    while True:
+        seq, sealed = tell(journal, watchers, seq)
+        if sealed:
+            return
+        try:
             await clock.sleep_until(clock.now_ms() + POLL_MS)
-    finally:
-        tell(journal, watchers, seq)
+        except asyncio.CancelledError:
+            tell(journal, watchers, seq)
+            raise
 
 
 def tell(journal: Journal, watchers: Sequence[Watcher], after_seq: int) -> tuple[int, bool]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ledgers.events import Event
-from ledgers.money import TokenRaw, decimal_text
+from ledgers.layout import TEXT_WIDTH, labelled, wrapped
+from ledgers.money import TokenRaw, Wei, decimal_text
 from ledgers.postings import ETH
 from ledgers.report import UNMEASURED, eth_text
-from ops.lines import asked_text, counted, fill_text, ledgers_text, line_of, plain, seconds_text
+from ops.lines import DECIDED, asked_text, counted, detail_text, fill_text, ledgers_text, line_of, plain, seconds_text, turn_end
 from ops.names import amount_text, token_text
 from ops.story import OrderStory, RunStory, outcome_word, why
 from referee.onchain.book import SHARES
@@ -19,16 +20,24 @@ from referee.onchain.events import (
 
 LABEL_CHARS = 10
 HASH_SHOWN = 16
+COLUMNS_APART, HANGING = "  ", "      "
+"""What is between the columns of a text, and what its next line begins with when it does not fit into one."""
 
 
 # --- one order ------------------------------------------------------------------------------------------------------
 
 
-def order_text(story: RunStory, order: OrderStory) -> str:
+def order_text(story: RunStory, order: OrderStory, width: int = TEXT_WIDTH) -> str:
     """Tell one order."""
     assert story.window is not None
     head = f"{story.run_id} · order {order.number} of {len(story.orders)} · {order.order_id} · {story.window.label}"
-    return "\n".join([head, "═" * len(head), *_laid_out(_chapters(story, order))]) + "\n"
+    return "\n".join([*_headed(head, width), *_laid_out(_chapters(story, order), width)]) + "\n"
+
+
+def _headed(head: str, width: int) -> list[str]:
+    """Underline a heading, broken where it would not fit."""
+    lines = wrapped(head, width)
+    return [*lines, "═" * max(map(len, lines))]
 
 
 def _chapters(story: RunStory, order: OrderStory) -> Iterator[tuple[str, str]]:
@@ -74,12 +83,13 @@ def _order_chapter(story: RunStory, order: OrderStory, event: Event) -> Iterator
             yield from (("", f"{posting.account:7} {_posting_text(story, posting.asset, posting.amount)}") for posting in event.entry.postings)
         case OrderRefused() | OrderNotFilled():
             line = line_of(event, story.names)
-            yield ("refused" if isinstance(event, OrderRefused) else "not filled"), line.text if line else ""
+            said, label = line.text if line else "", "refused" if isinstance(event, OrderRefused) else "not filled"
+            yield label, said.replace(f"{label}: ", "", 1).replace(f"{label} ", "", 1)
 
 
 def _board_text(board: BoardTaken) -> str:
     pin = board.pin
-    reserve = f", exit reserve {eth_text(board.exit_reserve_wei)} ETH" if board.side == "buy" else ""
+    reserve = f", {eth_text(board.exit_reserve_wei)} ETH kept back for the gas of exits" if board.side == "buy" else ""
     return (
         f"{ledgers_text(board.ledgers)}{counted(len(board.rows), 'row')} at block {pin.block} ({pin.block_hash[:HASH_SHOWN]}…) by {plain(pin.lane)}, "
         f"age {board.age_ms:,} ms, gas price {decimal_text(board.gas_price_wei, 9)} gwei{reserve}"
@@ -118,10 +128,15 @@ def _amount(story: RunStory, board: BoardTaken, raw: TokenRaw | None) -> str:
 
 def _gate_text(story: RunStory, gate: GateTaken) -> str:
     arrived = f"buys {amount_text(gate.buy_arrival_raw, _token_of(story, gate.order_id), story.names)}"
-    sales = f"sells it for {eth_text(gate.own_wei, 8)} ETH; with the balance set by override {eth_text(gate.ghost_wei, 8)} ETH"
+    sales = f"{_sale_text('selling it', gate.own_wei)}; {_sale_text('a second wallet that was simply given the balance', gate.ghost_wei)}"
     loss = "" if gate.loss_bps < 0 else f"; round trip loses {gate.loss_bps:,} bps before gas"
-    exit_ = "" if gate.exit_provable else f"; exit not provable ({plain(gate.exit_cause)})"
+    exit_ = "" if gate.exit_provable else f"; a later sale cannot be simulated{detail_text('', gate.exit_cause)}"
     return f"{ledgers_text(gate.ledgers)}{gate.verdict}{f' ({plain(gate.cause)})' if gate.cause else ''}: {arrived}, {sales}{loss}{exit_}"
+
+
+def _sale_text(who: str, wei: Wei | None) -> str:
+    """Say what a sale at once brings; a sale that brings nothing reverted or was not possible."""
+    return f"{who} brings {eth_text(wei, 8)} ETH" if wei is not None and int(wei) > 0 else f"{who} brings nothing"
 
 
 def _token_of(story: RunStory, order_id: str) -> str:
@@ -140,7 +155,7 @@ def _posting_text(story: RunStory, asset: str, amount: TokenRaw) -> str:
 # --- one run --------------------------------------------------------------------------------------------------------
 
 
-def run_text(story: RunStory) -> str:
+def run_text(story: RunStory, width: int = TEXT_WIDTH) -> str:
     """Tell one run: its orders by number, and how it ended."""
     assert story.window is not None and story.opened is not None
     opened = story.opened
@@ -148,13 +163,13 @@ def run_text(story: RunStory) -> str:
     chapters = [
         ("stack", f"{opened.stack}, copy {opened.copy}, {opened.stack_sha256[:HASH_SHOWN]}…"),
         ("wallet", f"{opened.wallet} (nobody holds a key to it)"),
-        ("stake", f"{eth_text(story.window.stake_wei)} ETH"),
-        ("turns", _turns_text(story)),
+        ("stake", f"{eth_text(story.window.stake_wei, 8)} ETH"),
+        *(("turns", text) for text in (_turns_text(story), *_undecided_texts(story))),
         *(("orders" if order.number == 1 else "", text) for order, text in zip(story.orders, _orders_text(story), strict=True)),
         *(("ended", line.text) for _, event in story.ends if (line := line_of(event, story.names))),
     ]
     hint = [f"\none order's story: referee show {story.run_id} --order N"] if story.orders else []
-    return "\n".join([head, "═" * len(head), *_laid_out(chapters), *hint]) + "\n"
+    return "\n".join([*_headed(head, width), *_laid_out(chapters, width), *hint]) + "\n"
 
 
 def _turns_text(story: RunStory) -> str:
@@ -162,6 +177,19 @@ def _turns_text(story: RunStory) -> str:
     woken, answered = sum(isinstance(event, Woken) for event in events), sum(isinstance(event, TurnPlayed) and event.outcome == "ANSWERED" for event in events)
     missed = sum(isinstance(event, TickMissed) for event in events)
     return f"{woken} woken, {answered} answered, {missed} ticks missed"
+
+
+def _undecided_texts(story: RunStory) -> Iterator[str]:
+    """Say every turn that brought no decision, and every tick that was missed; ticks missed alike are said once."""
+    missed: dict[str, list[str]] = {}
+    for tick, turn in sorted(story.turns.items()):
+        for _, event in turn:
+            if isinstance(event, TickMissed):
+                missed.setdefault(event.reason, []).append(str(tick))
+            elif turn_end(event) not in (None, (DECIDED, "")) and (line := line_of(event, story.names)):
+                yield f"tick {tick}: {line.text}"
+    for reason, ticks in missed.items():
+        yield f"missed ({reason}): tick{'' if len(ticks) == 1 else 's'} {', '.join(ticks)}"
 
 
 def _orders_text(story: RunStory) -> Iterator[str]:
@@ -175,8 +203,11 @@ def _orders_text(story: RunStory) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _laid_out(chapters: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _laid_out(chapters: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    """Lay chapters out; a text of several columns, which are two blanks apart, keeps them while they fit."""
     last = ""
     for label, text in chapters:
-        yield f"{'' if label == last else label:{LABEL_CHARS}}  {text}"
+        shown = "" if label == last else label
+        fits = LABEL_CHARS + 2 + len(text) <= width
+        yield from [f"{shown:{LABEL_CHARS}}  {text}".rstrip()] if fits else labelled(shown, text, LABEL_CHARS, width, HANGING if COLUMNS_APART in text else "")
         last = label or last

@@ -20,7 +20,7 @@ from ledgers.clock import Clock
 from ledgers.journal import Journal
 from ledgers.money import mul_div_floor
 from ledgers.report import UNMEASURED, eth_text, percent_text
-from ops.lines import BAD, GOOD, LOUD, QUIET, Line
+from ops.lines import BAD, GOOD, LOUD, QUIET, Line, counted, minutes_text
 from ops.names import amount_text, token_text
 from ops.scene import FILLED, MISSED, NOT_FILLED, REFUSED, RunScene, Scene
 from ops.tail import Seen
@@ -29,6 +29,8 @@ from referee.onchain.events import HEADLINE, PERMISSIVE
 
 STYLES = {GOOD: "green", BAD: "yellow", QUIET: "dim", LOUD: "bold"}
 FEED_ROWS_MIN, FEED_ROWS_MAX = 3, 12
+FRAME_ROWS = 5
+"""Rows of a terminal that neither runs nor events have: head, heading, a blank, and the cursor's."""
 NARROW, WIDE = 90, 130
 """Columns of a terminal from which decisions, and from which results too, get columns of their own."""
 HOLDINGS_SHOWN = 3
@@ -115,9 +117,17 @@ def plain_line(scene: Scene, line: Line) -> str:
 
 def render(scene: Scene, now_ms: int, width: int, height: int, remark: str = "") -> Group:
     """Draw a scene for a terminal of a size."""
-    feed_rows = min(max(height - len(scene.runs) - 9, FEED_ROWS_MIN), FEED_ROWS_MAX)
     remarked = [Text(remark, "bold yellow", no_wrap=True, overflow="ellipsis")] if remark else []
-    return Group(_head(scene, now_ms, width), *remarked, _runs_table(scene, width), _feed(scene, feed_rows))
+    left = height - FRAME_ROWS - len(remarked)
+    shown = len(scene.runs) if len(scene.runs) <= left - FEED_ROWS_MIN else max(left - FEED_ROWS_MIN - 1, 1)
+    hidden = _hidden(len(scene.runs) - shown)
+    feed_rows = min(max(left - shown - len(hidden), FEED_ROWS_MIN), FEED_ROWS_MAX)
+    return Group(_head(scene, now_ms, width), *remarked, _runs_table(scene, width, shown), *hidden, _feed(scene, feed_rows))
+
+
+def _hidden(runs: int) -> list[Text]:
+    """Say how many runs this terminal has no rows for."""
+    return [Text(f" … and {counted(runs, 'more run')}: a higher terminal shows them, `referee runs` lists all", "dim", no_wrap=True, overflow="ellipsis")] if runs else []
 
 
 def _head(scene: Scene, now_ms: int, width: int) -> Text:
@@ -129,7 +139,7 @@ def _head(scene: Scene, now_ms: int, width: int) -> Text:
     head.append(f"  {_phase(scene, now_ms)}  ", "bold")
     head.append(_bar(opened.open_ts_ms, opened.close_ts_ms, now_ms))
     head.append(f"  {_progress(scene, now_ms)}")
-    head.append(f"\nstake {eth_text(opened.stake_wei)} ETH · rules {opened.rules_name} · board {opened.board_policy} · {_chain(scene)}", "dim")
+    head.append(f"\nstake {eth_text(opened.stake_wei, 8)} ETH · rules {opened.rules_name} · board {opened.board_policy} · {_chain(scene)}", "dim")
     return head
 
 
@@ -156,7 +166,7 @@ def _progress(scene: Scene, now_ms: int) -> str:
     length_s = (opened.close_ts_ms - opened.open_ts_ms) // 1_000
     gone_s = min(max(now_ms - opened.open_ts_ms, 0) // 1_000, length_s)
     tick = max((run.last_tick for run in scene.state.runs.values()), default=-1) + 1
-    return f"{_minutes(gone_s)} of {_minutes(length_s)} · tick {tick} of {opened.ticks}"
+    return f"{minutes_text(gone_s * 1_000)} of {minutes_text(length_s * 1_000)} · tick {tick} of {opened.ticks}"
 
 
 def _chain(scene: Scene) -> str:
@@ -164,7 +174,7 @@ def _chain(scene: Scene) -> str:
     return f"block {pin.block} by {pin.lane} · {scene.events} events" if pin else f"{scene.events} events"
 
 
-def _runs_table(scene: Scene, width: int) -> Table:
+def _runs_table(scene: Scene, width: int, shown: int) -> Table:
     table = Table(box=None, padding=(0, 1), expand=True, header_style="bold", show_edge=False)
     table.add_column("run", no_wrap=True)
     table.add_column("ETH", justify="right", no_wrap=True)
@@ -174,12 +184,14 @@ def _runs_table(scene: Scene, width: int) -> Table:
     if width >= NARROW and _models_play(scene):
         table.add_column("last turn", overflow="ellipsis", no_wrap=True, ratio=4)
     if width >= WIDE:
-        table.add_column("and then", overflow="ellipsis", no_wrap=True, ratio=5)
+        table.add_column("outcome", overflow="ellipsis", no_wrap=True, ratio=5)
     table.add_column("filled", justify="right", no_wrap=True)
     table.add_column("not", justify="right", no_wrap=True)
+    if _missing(scene):
+        table.add_column("missed", justify="right", no_wrap=True)
     table.add_column("headline", justify="right", no_wrap=True)
     table.add_column("permissive", justify="right", no_wrap=True)
-    for run in scene.runs.values():
+    for run in list(scene.runs.values())[:shown]:
         table.add_row(*_run_row(scene, run, width))
     return table
 
@@ -190,7 +202,7 @@ def _models_play(scene: Scene) -> bool:
 
 def _run_row(scene: Scene, run: RunScene, width: int) -> list[Text]:
     book = scene.state.books.of(run.run_id, HEADLINE)
-    not_filled = run.counts[REFUSED] + run.counts[NOT_FILLED] + run.counts[MISSED]
+    not_filled, missed = run.counts[REFUSED] + run.counts[NOT_FILLED], run.counts[MISSED]
     cells = [
         Text(run.run_id.removeprefix(f"{scene.window_id}-")),
         Text(eth_text(book.eth_wei) or ""),
@@ -203,7 +215,15 @@ def _run_row(scene: Scene, run: RunScene, width: int) -> list[Text]:
     if width >= WIDE:
         cells.append(Text(run.result.text, STYLES[run.result.mood]) if run.result else Text(""))
     filled = Text(str(run.counts[FILLED]), "green" if run.counts[FILLED] else "dim")
-    return [*cells, filled, Text(str(not_filled), "yellow" if not_filled else "dim"), _change(scene, run, HEADLINE), _change(scene, run, PERMISSIVE)]
+    cells += [filled, Text(str(not_filled), "yellow" if not_filled else "dim")]
+    if _missing(scene):
+        cells.append(Text(str(missed), "yellow" if missed else "dim"))
+    return [*cells, _change(scene, run, HEADLINE), _change(scene, run, PERMISSIVE)]
+
+
+def _missing(scene: Scene) -> bool:
+    """Whether ticks were missed: they are no orders, and have a column of their own as soon as there is one."""
+    return any(run.counts[MISSED] for run in scene.runs.values())
 
 
 def _holdings(scene: Scene, book: Book) -> str:
@@ -237,12 +257,7 @@ def _feed(scene: Scene, rows: int) -> Text:
 
 def _since_open(scene: Scene, ts_ms: int) -> str:
     opened = scene.state.opened
-    return f"+{_minutes(max(ts_ms - opened.open_ts_ms, 0) // 1_000)}" if opened else ""
-
-
-def _minutes(seconds: int) -> str:
-    hours, rest = divmod(seconds, 3_600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+    return f"+{minutes_text(ts_ms - opened.open_ts_ms)}" if opened else ""
 
 
 def _time_of_day(ts_ms: int) -> str:

@@ -178,7 +178,7 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(own(wanted, SystemClock()))
     except (ChainFault, Refused, ValueError, OSError) as fault:
-        print(fault, file=sys.stderr)
+        print((fault.message if isinstance(fault, ChainFault) else "") or fault, file=sys.stderr)
         return 3
     return 0
 

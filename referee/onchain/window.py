@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -55,7 +56,7 @@ def _tokens(value: object) -> object:
     if value == "all":
         return value
     if not isinstance(value, list) or not 1 <= len(value) <= TOKENS_MAX:
-        raise ValueError(f'tokens are "all" or a list of 1 to {TOKENS_MAX} addresses')
+        raise ValueError(f'expected "all" or a list of 1 to {TOKENS_MAX} addresses')
     for token in value:
         if not isinstance(token, str) or not re.fullmatch(r"0x[0-9a-fA-F]{40}", token):
             raise ValueError("a token is an address of 0x and 40 hexadecimal digits")
@@ -135,10 +136,12 @@ class WindowFile(BaseModel):
     rules: str = DEFAULT.name
     seed: int = Field(ge=0, le=INTEGER_MAX)
     tokens: Annotated[str | list[str], BeforeValidator(_tokens)] = "all"
-    stack: list[StackEntry] = Field(min_length=1, max_length=RUNS_MAX)
+    stack: list[StackEntry] = Field(default_factory=list, max_length=RUNS_MAX)
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if not self.stack:
+            raise ValueError("there is no stack to play; write at least one [[stack]] table")
         if self.interval_s > self.length_s:
             raise ValueError(f"interval_s {self.interval_s} is longer than the window, length_s {self.length_s}")
         if self.rules not in (known := [rules.name for rules in RULES]):
@@ -342,21 +345,61 @@ def _kept(blob: Callable[[str], bytes | None], sha256: str) -> bytes:
 
 
 def _sentence(error: ValidationError) -> str:
-    """Say the first thing that is wrong, where, and what was found."""
-    first = error.errors(include_url=False)[0]
+    """Say the first thing that is wrong, where, and what was found; an unknown key is often the missing one misspelt."""
+    errors = error.errors(include_url=False)
+    first = min(errors, key=lambda each: FIRST.index(each["type"]) if each["type"] in FIRST else len(FIRST))
     where = _where(first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"unknown key {where}; remove it or correct its name"
+        return f"unknown key {where}; {_known_keys(first['loc'])}"
     if first["type"] == "missing":
         return f"{where} is missing"
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    found = "" if isinstance(first["input"], (dict, list)) else f", found {str(first['input'])[:60]!r}"
+    message = EXPECTED.get(first["type"]) or first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    message = message.format(**first.get("ctx", {})) if first["type"] in EXPECTED else message
+    found = "" if first["type"] == "value_error" and isinstance(first["input"], (dict, list)) else _found(first["input"])
     return f"{where}: {message}{found}" if where else message
+
+
+FIRST = ("extra_forbidden", "missing")
+"""Kinds of mistakes that are said before others, in order."""
+
+EXPECTED = {
+    "int_type": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "string_type": "expected text in quotes",
+    "list_type": "expected tables written as [[stack]]",
+    "dict_type": "expected a table",
+    "model_type": "expected a table",
+    "greater_than_equal": "expected at least {ge}",
+    "less_than_equal": "expected at most {le}",
+    "literal_error": "expected {expected}",
+    "string_too_short": "expected some text",
+    "string_too_long": "expected at most {max_length} characters",
+    "too_long": "expected at most {max_length} entries",
+}
+"""What was expected, in words of the file, by kind of mistake."""
+
+
+def _found(value: object) -> str:
+    """Say what stands there instead, as the file writes it."""
+    if isinstance(value, (dict, list)):
+        return f", found {'a' if value else 'an empty'} {'table' if isinstance(value, dict) else 'list'}"
+    if isinstance(value, bool):
+        return f", found {str(value).lower()}"
+    if isinstance(value, str):
+        hint = "; write it without quotes" if re.fullmatch(r"-?\d{1,20}", value) else ""
+        return f', found the text "{value[:60]}"{hint}'
+    return f", found {str(value)[:60]}"
+
+
+def _known_keys(location: tuple[int | str, ...]) -> str:
+    model = StackEntry if len(location) > 2 and location[0] == "stack" else WindowFile
+    near = get_close_matches(str(location[-1]), model.model_fields, n=1)
+    return f"did you mean {near[0]}?" if near else f"known: {', '.join(model.model_fields)}"
 
 
 def _where(location: tuple[int | str, ...]) -> str:
     """Name a field as the file shows it, e.g. `[[stack]] 2: copies`."""
     if len(location) < 2 or location[0] != "stack":
-        return ".".join(str(part) for part in location)
-    field = ".".join(str(part) for part in location[2:])
+        return ".".join(str(part)[:60] for part in location)
+    field = ".".join(str(part)[:60] for part in location[2:])
     return f"[[stack]] {int(location[1]) + 1}" + (f": {field}" if field else "")

@@ -55,7 +55,7 @@ def home(tmp_path: Path) -> Path:
 async def test_a_window_that_cannot_be_played_is_said_and_leaves_nothing(tmp_path, home, network, stack, sentence):
     with pytest.raises(BadWindow) as refused:
         await play_file(Settings(home=home), written(tmp_path, network, stack), SystemClock())
-    assert str(refused.value) == sentence and not home.exists()
+    assert str(refused.value) == f"window.toml: {sentence}" and not home.exists()
 
 
 async def test_a_bad_script_is_said_with_its_line(tmp_path, home):

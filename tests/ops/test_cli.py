@@ -77,7 +77,7 @@ BAD_WINDOWS = {
     "unknown key": (WINDOW.replace("seed", "sed = 1\nseed"), "unknown key sed"),
     "unknown stack key": (WINDOW + "copys = 2\n", "unknown key [[stack]] 1: copys"),
     "impossible window": (WINDOW.replace("interval_s = 10", "interval_s = 100"), "longer than the window"),
-    "no stack": (WINDOW.split("[[stack]]")[0], "stack is missing"),
+    "no stack": (WINDOW.split("[[stack]]")[0], "write at least one [[stack]] table"),
     "unknown baseline": (WINDOW.replace('baseline = "hold"', 'baseline = "genius"'), "genius"),
     "unknown network": (WINDOW.replace('"devnet"', '"moon"'), "moon"),
     "fraction": (WINDOW.replace("length_s = 60", "length_s = 60.5"), "length_s"),

@@ -12,17 +12,17 @@ RUN = read_run(JOURNAL, ONE)
 
 
 def test_filled_order_tells_board_rows_gate_entry_and_why():
-    text = order_text(RUN, RUN.order("1"))
+    text = order_text(RUN, RUN.order("1"), 300)
     for said in (
         "buy 0.010000 ETH of PEPE·abab", "3 ms late, place 1 in the rotation", "2 rows at block 101", "age 1,200 ms",
         "→  router  v3 0.3% weth>token  proven", "reverted", "CLEAR: buys 123.0000", "loses 65 bps",
-        "bought 123.0000 PEPE·abab", "book    -0.0100012 ETH", "best of 1 proven rows net of gas (ONC-06)",
+        "bought 123.0000 PEPE·abab", "book    -0.0100012 ETH", "the only proven row, credited with what arrived",
     ):  # fmt: skip
         assert said in text, said
 
 
 def test_refused_order_names_the_rule_and_says_it():
-    text = order_text(RUN, RUN.order("0/1"))
+    text = order_text(RUN, RUN.order("0/1"), 300)
     assert "refused gate_flagged (ONC-08)" in text and "ONC-08: A buy whose honeypot check is not CLEAR is refused" in text
 
 
@@ -43,7 +43,7 @@ def test_unknown_order_and_run_are_none():
 
 
 def test_run_lists_its_orders_and_how_it_ended():
-    text = run_text(RUN)
+    text = run_text(RUN, 300)
     assert "1  tick 0  buy 0.010000 ETH of PEPE·abab" in text and "1 woken, 1 answered, 0 ticks missed" in text
     assert "1 of 1 holding counted 0" in text and "scores -30.0000 %" in text
 

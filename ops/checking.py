@@ -1,0 +1,93 @@
+"""The checking of a window file: what it would play, and what in it will not do what its author may think."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+
+from harnesses.scripted import ScriptLine, read_script
+from ledgers.clock import Clock
+from ops.assembly import network_named, seats
+from ops.home_chain import DEVNET
+from ops.lines import counted
+from ops.models import Models
+from ops.settings import Settings
+from referee.onchain.cadence import ticks_in
+from referee.onchain.decision import Malformed, parse
+from referee.onchain.live import Seat
+from referee.onchain.window import BadWindow, StackPlan, Window, load_window
+
+REMARKS_MAX = 20
+
+
+def playable(settings: Settings, path: Path, clock: Clock) -> tuple[Window, dict[str, Seat]]:
+    """Read a window file and seat its stacks. Raises: BadWindow naming the file, BadSettings."""
+    window = load_window(path)
+    try:
+        network_named(window.network)
+        return window, seats(window, "w0", Models(settings, clock))
+    except BadWindow as error:
+        raise BadWindow(f"{path.name}: {error}") from None
+
+
+def checked(settings: Settings, path: Path, clock: Clock) -> tuple[str, dict[str, object]]:
+    """Say what a window file would play. Raises: BadWindow, BadSettings."""
+    window, places = playable(settings, path, clock)
+    network = network_named(window.network)
+    ticks = ticks_in(window.length_ms, window.interval_ms)
+    remarks = list(_remarks(settings, window, ticks))
+    text = (
+        f"{path.name} can be played: {counted(len(places), 'run')} of {counted(len(window.stacks), 'stack')} on {network.label}, "
+        f"{counted(ticks, 'tick')} every {window.interval_ms // 1_000} s, for {window.length_ms // 1_000} s\nwindow file sha256 {window.sha256}"
+    )
+    data = _window_data(window, network.label, ticks, {seat.stack.name: seat.stack.sha256 for seat in places.values()})
+    return "\n".join([text, *(f"note: {remark}" for remark in remarks[:REMARKS_MAX])]), data | {"notes": remarks}
+
+
+def _remarks(settings: Settings, window: Window, ticks: int) -> Iterator[str]:
+    if window.network != DEVNET and not settings.lane_urls():
+        yield f"to be played, network {window.network} needs REFEREE_RPC_URLS, the addresses of its nodes"
+    if window.tokens is not None:
+        yield f"whether its {counted(len(window.tokens), 'token')} can be traded on {window.network} is seen only when it is played; orders of others are refused"
+    for stack in window.stacks:
+        if stack.script is not None:
+            yield from _script_remarks(window, stack, ticks)
+
+
+def _script_remarks(window: Window, stack: StackPlan, ticks: int) -> Iterator[str]:
+    script = read_script((stack.script or b"").decode())
+    beyond = [tick for tick in sorted(script) if tick >= ticks]
+    if beyond:
+        yield f"stack {stack.name}: what the script says to {_ticks(beyond)} is never asked for, the window's last tick is {ticks - 1}"
+    for tick, line in sorted(script.items()):
+        said = _answer(line)
+        read = None if said is None else parse(said, window.ruled_by.orders_max)
+        if isinstance(read, Malformed):
+            yield f"stack {stack.name}: what the script says to tick {tick} is not a decision and will be recorded as malformed: {read.reason}: {read.detail}"
+
+
+def _answer(line: ScriptLine) -> str | None:
+    """What a line answers; none when it is to fail on purpose."""
+    return orjson.dumps(line.decision).decode() if line.decision is not None else line.answer
+
+
+def _ticks(ticks: list[int]) -> str:
+    return f"tick{'' if len(ticks) == 1 else 's'} {', '.join(map(str, ticks[:8]))}{' …' if len(ticks) > 8 else ''}"
+
+
+def _window_data(window: Window, label: str, ticks: int, stacks: dict[str, str]) -> dict[str, object]:
+    return {
+        "name": window.name,
+        "network": window.network,
+        "label": label,
+        "length_s": window.length_ms // 1_000,
+        "interval_s": window.interval_ms // 1_000,
+        "ticks": ticks,
+        "board": window.board,
+        "rules": window.rules,
+        "seed": window.seed,
+        "window_file_sha256": window.sha256,
+        "stacks": [{"name": stack.name, "copies": stack.copies, "sha256": stacks[stack.name]} for stack in window.stacks],
+    }
