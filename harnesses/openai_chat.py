@@ -27,6 +27,8 @@ _STOPS: dict[str, Stop] = {
 }  # fmt: skip
 BROKEN = ("error", "abort")
 """Stops that are the host's failure, not the model's end."""
+SIGNED_FIELDS = ("extra_content",)
+"""Parts of a call that Gemini's hosts refuse to be asked again without."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 
@@ -75,11 +77,12 @@ def _written(message: Message) -> Record:
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
     if not message.tool_calls:
         return {"role": message.role, "content": message.text}
+    native = message.native or {"message": {}, "calls": [{}] * len(message.tool_calls)}
     calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
-        for call in message.tool_calls
+        {**own, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
+        for call, own in zip(message.tool_calls, native["calls"], strict=True)
     ]
-    return {"role": message.role, "content": message.text, "tool_calls": calls, **(message.native or {})}
+    return {"role": message.role, "content": message.text, "tool_calls": calls, **native["message"]}
 
 
 class ChatReading(AnswerReading):
@@ -124,8 +127,13 @@ class ChatReading(AnswerReading):
         answered = text + "".join(call.name + call.arguments_text for call in calls)
         usage = self._usage and with_reasoning(self._usage, reasoned, answered)
         stop = _STOPS.get(self._stop, "other") if self._stop else ("tools" if calls else "end")
-        native = {"reasoning_content": shown["reasoning_content"]} if shown.get("reasoning_content") else None
-        return Reply(text, calls, usage, stop, self._model, native, reasoned)
+        return Reply(text, calls, usage, stop, self._model, self._native(shown), reasoned)
+
+    def _native(self, shown: dict[str, str]) -> Record | None:
+        """What some hosts want back with the calls that they asked for: shown thoughts, and signatures of hidden ones."""
+        message = {"reasoning_content": shown["reasoning_content"]} if shown.get("reasoning_content") else {}
+        own = [{name: call[name] for name in SIGNED_FIELDS if name in call} for call in self._calls.values()]
+        return {"message": message, "calls": own} if message or any(own) else None
 
     def _take(self, said: Record, part: str) -> None:
         self._usage = chat_usage(said.get("usage")) or self._usage
@@ -172,3 +180,4 @@ class ChatReading(AnswerReading):
         call["id"] = call["id"] or call_id
         call["name"] = call["name"] or name
         call["arguments"] += arguments_of(function.get("arguments"))
+        call |= {name: said[name] for name in SIGNED_FIELDS if said.get(name)}

@@ -88,7 +88,7 @@ async def test_calls_are_told_apart_although_hosts_number_them_oddly(pieces: lis
 
 async def test_the_conversation_goes_back_in_the_provider_s_own_words() -> None:
     said = (
-        Message("assistant", "", (ToolCall("a", "quote", '{"token":"0x1"}'),), native={"reasoning_content": "hm"}),
+        Message("assistant", "", (ToolCall("a", "quote", '{"token":"0x1"}'),), native={"message": {"reasoning_content": "hm"}, "calls": [{}]}),
         Message("tool", '{"price":"1"}', tool_call_id="a"),
     )
     async with serving(whole(completion({"content": "x"}))) as server:
@@ -97,6 +97,20 @@ async def test_the_conversation_goes_back_in_the_provider_s_own_words() -> None:
         {"role": "assistant", "content": "", "reasoning_content": "hm", "tool_calls": [{"id": "a", "type": "function", "function": {"name": "quote", "arguments": '{"token":"0x1"}'}}]},
         {"role": "tool", "tool_call_id": "a", "content": '{"price":"1"}'},
     ]
+
+
+@pytest.mark.parametrize("as_events", [False, True])
+async def test_signatures_and_shown_thoughts_go_back_with_the_calls_they_came_with(as_events: bool) -> None:
+    signed = {"index": 0, **call("quote", "{}", id="a", extra_content={"google": {"thought_signature": "c2ln"}})}
+    said = {"content": None, "reasoning_content": "hm", "tool_calls": [signed, {"index": 1, **call("book", "{}", id="b")}]}
+    first = stream(chunk(said), chunk({}, "tool_calls"), DONE) if as_events else whole(completion(said, "tool_calls"))
+    async with serving(first, whole(completion({"content": "x"}))) as server:
+        reply = await complete(server)
+        again = Message("assistant", reply.text, reply.tool_calls, native=reply.native)
+        await complete(server, messages=(Message("user", "q"), again))
+    sent = server.bodies[1]["messages"][1]
+    assert sent["reasoning_content"] == "hm"
+    assert [one.get("extra_content") for one in sent["tool_calls"]] == [{"google": {"thought_signature": "c2ln"}}, None]
 
 
 async def test_hidden_reasoning_that_ate_the_output_limit_is_seen() -> None:
