@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, LargeBinary, create_engine, event, insert, inspect
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
@@ -156,7 +157,7 @@ def _locked(path: Path) -> StoreLock:
         path.parent.mkdir(parents=True, exist_ok=True)
         return StoreLock(path)
     except OSError as error:
-        raise StoreFault(f"cannot make a store in {path.parent}: {error.strerror}") from error
+        raise StoreFault(f"cannot write in {path.parent} ({error.strerror}); set REFEREE_HOME to a directory that can be written") from error
 
 
 class EmptyStore(StoreFault):
@@ -169,7 +170,7 @@ class EmptyStore(StoreFault):
 def _opened(path: Path, exclusive: bool) -> Engine:
     if not exclusive and not path.is_file():
         raise EmptyStore(path)
-    engine = create_engine(URL.create("sqlite+pysqlite", database=str(path)))
+    engine = create_engine(_address(path, exclusive))
     event.listen(engine, "connect", lambda raw, _: _configure(raw, exclusive))
     try:
         with engine.begin() as connection:
@@ -183,6 +184,18 @@ def _opened(path: Path, exclusive: bool) -> Engine:
         engine.dispose()
         raise
     return engine
+
+
+def _address(path: Path, exclusive: bool) -> URL:
+    """Where SQLite finds the database. Beside one that nobody may write it cannot keep its log, and reads it as it is.
+
+    Raises: StoreFault when records may still be in a log that only a writer can read back."""
+    if exclusive or os.access(path.parent, os.W_OK):
+        return URL.create("sqlite+pysqlite", database=str(path))
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreFault(f"{path.parent} cannot be written, and {path.name} was not closed there; copy the directory to a place that can be written, and name it by REFEREE_HOME")
+    return URL.create("sqlite+pysqlite", database=f"file:{quote(str(path.absolute()))}", query={"mode": "ro", "immutable": "1", "uri": "true"})
 
 
 def _configure(raw: Any, exclusive: bool) -> None:

@@ -19,6 +19,7 @@ from chain.rpc import Lane, RpcDoor
 from harnesses.manifest import Harness, load_harness
 from ledgers.clock import Clock
 from ledgers.identity import identity_of, sha256_hex
+from ledgers.errors import StoreFault
 from ledgers.journal import Journal
 from ledgers.store import Store
 from ops.home_chain import DEVNET, HomeChain
@@ -193,7 +194,10 @@ def held_store(settings: Settings) -> Iterator[Store]:
     Raises: StoreFault."""
     fresh = not settings.store_path.exists() or not settings.store_path.stat().st_size
     made_home = not settings.home.exists()
-    settings.home.mkdir(parents=True, exist_ok=True)
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreFault(f"the home {settings.home} cannot be made ({error.strerror}); set REFEREE_HOME to a directory that can be written") from None
     empty = False
     try:
         with Store(settings.store_path, exclusive=True) as store:

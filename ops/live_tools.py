@@ -26,7 +26,7 @@ from ops.live_market import LiveMarket, Look
 from referee.onchain import tool_answers, toolbox
 from referee.onchain.board import Desk
 from referee.onchain.book import Book, Holding
-from referee.onchain.credit import admission, exit_reserve_wei
+from referee.onchain.credit import carried, exit_reserve_wei
 from referee.onchain.events import HEADLINE, BoardTaken, GateTaken, OrderAsked, OrderNotFilled, OrderRefused, Pin
 from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import Rules
@@ -218,7 +218,7 @@ def carrying(rules: Rules, asked: OrderAsked, book: Book, pin: Pin) -> Book:
 def _own_book_cannot(rules: Rules, asked: OrderAsked, book: Book, pin: Pin) -> str:
     """Why the own book could not carry the order, or nothing; shares are taken at their count."""
     held = book.held(asked.token)
-    return admission(rules, asked, book, held.units_raw if held else TokenRaw(0), pin.base_fee_wei)[0]
+    return carried(rules, asked, book, held.units_raw if held else TokenRaw(0), pin.base_fee_wei)[0]
 
 
 def _gone(events: Sequence[Event]) -> bool:

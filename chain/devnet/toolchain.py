@@ -126,7 +126,8 @@ def fetch_packages(folder: Path, npm: list[str], say: Say) -> None:
     for name in PACKAGE_FILES:
         shutil.copyfile(HERE / name, folder / name)
     say("local chain: fetching the node and the contract packages (about 210 MB unpacked)")
-    done = run([*npm, "ci", "--ignore-scripts", *NPM_FLAGS], folder)
+    kept = folder.parent / "npm"  # nothing outside this folder is touched, npm's own cache and logs included
+    done = run([*npm, "ci", "--ignore-scripts", *NPM_FLAGS, f"--cache={kept / 'cache'}", f"--logs-dir={kept / 'logs'}"], folder)
     if done.returncode:
         raise ChainFault(
             "registry",

@@ -27,7 +27,7 @@ from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import EXIT_UNPROVEN, Book, Holding
-from referee.onchain.credit import admission, exit_reserve_wei, not_filled, refusal, settle
+from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
 from referee.onchain.events import LEDGERS, BoardTaken, FillCredited, GateTaken, HoldingMark, OrderAsked, Pin
 from referee.onchain.gate import Gate
 from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
@@ -272,7 +272,7 @@ class DecisionDesk:
         if variant is None:
             untold = "the token does not tell what the shares in the book come to"
             return refusal(*about, "gate_unknown", untold, now_ms) if asked.side == "buy" else not_filled(*about, "unprovable_no_quote", untold, now_ms)
-        word, detail = admission(self._desk.rules, asked, book, TokenRaw(variant.held.amount_raw), self._pin.base_fee_wei)
+        word, detail = carried(self._desk.rules, asked, book, TokenRaw(variant.held.amount_raw), self._pin.base_fee_wei)
         return refusal(*about, word, detail, now_ms) if word else None
 
     async def _variant(self, asked: OrderAsked, book: Book) -> Variant | None:

@@ -65,7 +65,7 @@ def exit_reserve_wei(rules: Rules, book: Book, token: str, gas_price_wei: Wei) -
     return fee_wei(rules.exit_reserve_gas_per_holding * len(tokens), gas_price_wei)
 
 
-def admission(rules: Rules, asked: OrderAsked, book: Book, amount_held_raw: TokenRaw, gas_price_wei: Wei) -> tuple[str, str]:
+def carried(rules: Rules, asked: OrderAsked, book: Book, amount_held_raw: TokenRaw, gas_price_wei: Wei) -> tuple[str, str]:
     """Say whether a book can carry an order at all: (reason, detail), both empty when it can.
 
     Units: `amount_held_raw` is the token units that the book holds now (for a sell)."""

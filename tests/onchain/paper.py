@@ -16,7 +16,7 @@ from ledgers.journal import Journal, MemoryJournal
 from ledgers.money import MicroUsd, TokenRaw, Wei
 from ledgers.postings import BOOK, ETH
 from referee.onchain.book import Book, entry_of
-from referee.onchain.credit import admission, not_filled, refusal, settle
+from referee.onchain.credit import carried, not_filled, refusal, settle
 from referee.onchain.doors import NetworkSeen
 from referee.onchain.events import BoardTaken, GateTaken, HoldingMark, OrderAsked, Pin, Row
 from referee.onchain.live import LiveWindow, Seat
@@ -179,7 +179,7 @@ class PaperDecision:
         for ledger, book in books.items():
             held = book.held(asked.token)
             held_raw = held.units_raw if held else TokenRaw(0)
-            word, detail = admission(DEFAULT, asked, book, held_raw, BASE_FEE)
+            word, detail = carried(DEFAULT, asked, book, held_raw, BASE_FEE)
             if word:
                 events.append(refusal(self.run_id, order_id, (ledger,), word, detail, now_ms))
                 continue

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, imbalance
-from referee.onchain.credit import NOT_FILLED, REFUSALS, admission, best_row, chosen_row, exit_reserve_wei, settle
+from referee.onchain.credit import NOT_FILLED, REFUSALS, best_row, carried, chosen_row, exit_reserve_wei, settle
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, OrderNotFilled, OrderRefused, RouteReverted, RouteSimulated, RouteUnprovable
 from referee.onchain.rules import DEFAULT
 from tests.onchain.given import GAS_PRICE, T0, address, board, book, books, buying, gate, outcome, row, said, selling
@@ -103,13 +103,13 @@ def test_a_claim_of_nothing_is_no_row(ledger):
     assert chosen("sell", ledger, replace(CLAIM, quoted_raw=TokenRaw(0)), replace(CLAIM, quoted_raw=None)) is None
 
 
-# --- ONC-27: admission --------------------------------------------------------------------------------------------------
+# --- ONC-27: what a book carries --------------------------------------------------------------------------------------------------
 
 RESERVE = int(exit_reserve_wei(DEFAULT, book("1 eth"), address("LEAF"), GAS_PRICE))
 
 
 def admitted(asked, held, amount: int = 0) -> str:
-    return admission(DEFAULT, asked, held, TokenRaw(amount), GAS_PRICE)[0]
+    return carried(DEFAULT, asked, held, TokenRaw(amount), GAS_PRICE)[0]
 
 
 @pytest.mark.parametrize("more_wei, word", [(0, ""), (-1, "insufficient_eth"), (1, "")])

@@ -23,7 +23,7 @@ def test_filled_order_tells_board_rows_gate_entry_and_why():
 
 def test_refused_order_names_the_rule_and_says_it():
     text = order_text(RUN, RUN.order("0/1"), 300)
-    assert "refused gate_flagged (ONC-08)" in text and "ONC-08: A buy whose honeypot check is not CLEAR is refused" in text
+    assert "refused     gate_flagged (ONC-08)" in text and "ONC-08: A buy whose honeypot check is not CLEAR is refused" in text
 
 
 def test_order_that_ledgers_took_differently_tells_both():
