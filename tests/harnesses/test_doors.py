@@ -31,7 +31,7 @@ async def test_the_program_in_the_paper_plays_a_turn() -> None:
     port, clock = free_port(), SystemClock()
     assert "8700" in program
     running = await asyncio.create_subprocess_exec(sys.executable, "-c", program.replace("8700", str(port)), stderr=asyncio.subprocess.DEVNULL)
-    held = manifest("agent-1", retry=Retry(attempts_max=10, backoff_ms=[500] * 9))
+    held = manifest("agent-1", retry=Retry(attempts_max=10, backoff_ms=[1_000] * 9))
     door = http_door(held, Address(f"http://127.0.0.1:{port}/"), clock)
     try:
         provider = ModelProvider(endpoint_of(held, "mine", door), lambda _: Tools(), held.limits.live, clock)

@@ -131,7 +131,7 @@ async def test_a_turn_that_nobody_fetches_is_unavailable() -> None:
 
 async def test_a_turn_that_is_fetched_and_not_answered_is_out_of_time_and_a_later_answer_is_not_taken() -> None:
     async with opened() as (door, agent):
-        turn = playing(door, deadline_ms=300)
+        turn = playing(door, deadline_ms=1_500)
         await agent.use("next_turn")
         ended = await turn
         assert await agent.use("answer", decision=DECISION) == ({"error": "no_turn", "detail": "no turn is open; call next_turn"}, False)
