@@ -163,10 +163,19 @@ async def _ready(owner: subprocess.Popen, folder: Path, clock: Clock, progress: 
         owner.kill()
         owner.wait()
         raise
+    gave_up = owner.poll() is None
     owner.kill()
     owner.wait()
+    raise ChainFault("dead", f"the local chain did not come up: {_why(owner, folder, gave_up)}")
+
+
+def _why(owner: subprocess.Popen, folder: Path, gave_up: bool) -> str:
+    if gave_up:
+        return f"no block came for {QUIET_MS_MAX // 1_000} s; is the machine out of memory, or busy?"
+    if owner.returncode < 0:
+        return f"its process was ended by signal {-owner.returncode}"
     said = (folder / "owner.log").read_text(errors="replace").strip().splitlines()
-    raise ChainFault("dead", f"the local chain did not come up: {said[-1][:300] if said else 'it said nothing'}")
+    return said[-1][:300] if said else f"its process ended with code {owner.returncode} and said nothing"
 
 
 async def _built(home: Path, clock: Clock, progress: Progress) -> Standing | None:

@@ -134,6 +134,15 @@ async def test_an_interrupted_build_leaves_no_owner_and_no_node(home):
     assert command_of(begun.owner_pid) == command_of(begun.node_pid) == ""
 
 
+async def test_a_builder_that_is_killed_is_said_with_its_signal(home):
+    building = asyncio.ensure_future(process.up(home, clock=CLOCK, seed=SEED))
+    while (begun := process.status(home)) is None or not begun.url:
+        await CLOCK.sleep_until(CLOCK.now_ms() + 5)
+    os.kill(begun.owner_pid, signal.SIGKILL)
+    with pytest.raises(ChainFault, match="did not come up: its process was ended by signal 9"):
+        await building
+
+
 async def test_a_chain_whose_folder_is_removed_ends_and_writes_into_no_other(home):
     up = await process.up(home, clock=CLOCK, seed=SEED, block_time_ms=250)
     shutil.rmtree(standing.folder_of(home))
