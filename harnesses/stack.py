@@ -54,9 +54,14 @@ class Stack:
 
     def run_sha256(self, plan_sha256: str = NO_PLAN_SHA256) -> str:
         """Identity of the stack together with its frozen plan."""
-        return identity_of({"schema": "run/1", "stack_sha256": self.sha256, "plan_sha256": plan_sha256})
+        return run_identity(self.sha256, plan_sha256)
 
     @property
     def exempt_from_exam(self) -> bool:
         """True for stacks without a model, and only for them (ONC-13)."""
         return self.model == NO_MODEL
+
+
+def run_identity(stack_sha256: str, plan_sha256: str) -> str:
+    """Identity of a stack together with its frozen plan, by their hashes (ONC-14)."""
+    return identity_of({"schema": "run/1", "stack_sha256": stack_sha256, "plan_sha256": plan_sha256})

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from ledgers.events import Event
 from ledgers.money import Wei
 from ops.costs import Spent
-from ops.lines import BAD, LOUD, Line, decision_text, line_of
+from ops.lines import BAD, LOUD, Line, decision_text, line_of, plain
 from ops.names import TokenName, names_in
 from referee.onchain.events import (
     HEADLINE, PERMISSIVE, BundleShown, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused,
-    Pin, PlanWritten, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated,
+    PassShown, Pin, PlanWritten, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated,
 )  # fmt: skip
 from referee.onchain.state import ANSWERED, WindowState
 
@@ -45,6 +45,8 @@ class RunScene:
     scored: RunScored | None = None
     spent: Spent = field(default_factory=Spent)
     """What the turn under way has used; a model's only."""
+    examined_as: str = ""
+    """What the provider called the model during its exam."""
     turn: str = ""
     """How a model's last turn went: outcome, steps, tools, tokens, seconds."""
 
@@ -87,7 +89,9 @@ class Scene:
         if not spent.counted:
             return None
         what = f"plan turn, frozen as {event.plan_sha256[:16]}…" if isinstance(event, PlanWritten) else f"turn {event.tick}"
-        run.turn = f"{event.outcome}, {spent.text(event.latency_ms)}"
+        others = [name for name in spent.reported if run.examined_as and name != run.examined_as]
+        changed = f", CHANGED since its exam: now calls itself {', '.join(map(plain, others))}" if others else ""
+        run.turn = f"{event.outcome}, {spent.text(event.latency_ms)}{changed}"
         return Line(event.ts_ms, event.run_id, f"{what}: {run.turn}", LOUD if event.outcome == ANSWERED else BAD)
 
     def _observe(self, event: Event, blob: BlobOf) -> None:
@@ -102,6 +106,8 @@ class Scene:
 def _follow(run: RunScene, event: Event, line: Line | None, names: dict[str, TokenName]) -> None:
     run.spent.apply(event)
     match event:
+        case PassShown():
+            run.examined_as = event.model_reported
         case DecisionTaken():
             run.decision, run.result = decision_text(event, names), None
         case DecisionMalformed() | TurnUnavailable():

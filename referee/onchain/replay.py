@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from harnesses.stack import run_identity
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event, kind_of
 from ledgers.journal import Record, verify
@@ -21,7 +22,7 @@ from referee.onchain.book import asset_of, stake_entry
 from referee.onchain.cadence import mark_interval_ms, rotation, tick_ts_ms, ticks_in
 from referee.onchain.credit import GAS, MARKET, REFUSALS, settle
 from referee.onchain.events import (
-    BoardTaken, DecisionTaken, FillCredited, GateTaken, HoldingMark, MarkTaken, OrderAsked, OrderNotFilled, OrderRefused,
+    BoardTaken, DecisionTaken, FillCredited, GateTaken, HoldingMark, MarkTaken, OrderAsked, OrderNotFilled, OrderRefused, PlanWritten,
     RouteReverted, RouteSimulated, RouteUnprovable, RunOpened, RunScored, TickMissed, WindowLiquidated, WindowOpened, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
 from referee.onchain.marks import COUNTED
@@ -124,6 +125,8 @@ class _Court:
                 self._opening(event)
             case RunOpened():
                 self._run(event)
+            case PlanWritten():
+                self._plan(event)
             case Woken():
                 self._schedule(event)
                 _same("order_index", event.order_index, self._place(event))
@@ -174,6 +177,12 @@ class _Court:
     def _run(self, run: RunOpened) -> None:
         _same("wallet", run.wallet, paper_wallet(self._opened.window_sha256, run.run_id))
         _same("entry", run.entry, stake_entry(self._opened.stake_wei))
+
+    def _plan(self, plan: PlanWritten) -> None:
+        """The run is named by its plan, and no plan was still being written when the window clock started (ONC-14)."""
+        run = self._state.runs[plan.run_id].opened
+        _same("run_sha256", run.run_sha256, run_identity(run.stack_sha256, plan.plan_sha256))
+        _same("begun_ts_ms", plan.begun_ts_ms, min(plan.begun_ts_ms, self._opened.open_ts_ms))
 
     def _schedule(self, event: Woken | TickMissed) -> None:
         _same("scheduled_ts_ms", event.scheduled_ts_ms, tick_ts_ms(self._opened, event.tick))

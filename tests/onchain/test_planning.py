@@ -11,11 +11,13 @@ from harnesses.exam_pass import ExamPass
 from harnesses.provider import Answer, LimitSpent, ProviderFault
 from ledgers.clock import VirtualClock
 from ledgers.identity import sha256_hex
+from ledgers.journal import MemoryJournal
 from referee.onchain.events import PassShown, PlanWritten, RunOpened, WindowOpened
 from referee.onchain.facts import PLAN_HEAD
 from referee.onchain.live import LiveWindow, Seat
 from referee.onchain.opening import Refused
 from referee.onchain.planning import PLAN_CHARS_MAX, PLAN_TICK, plan_reading
+from referee.onchain.replay import replay
 from referee.onchain.run import open_window, play_window, resume
 from tests.onchain.paper import HOLD, T0, PaperChain, Said, a_window, events_of, live_on, to_the_end
 
@@ -181,6 +183,17 @@ async def test_a_window_does_not_open_when_a_plan_could_not_be_asked_for(clock):
     with pytest.raises(Refused, match="w1-a-1 could not be asked for its plan"):
         await opening(chain, live)
     assert live.journal.head()[0] == 0
+
+
+async def test_a_replay_holds_a_run_to_its_plan_ONC_14(clock):
+    chain = PaperChain(clock)
+    live = seated(live_on(chain, {"a": Planner(clock)}, a_window(("a",), 10, 10)))
+    await opening(chain, live)
+    await to_the_end(chain, asyncio.ensure_future(play_window(live)))
+    assert replay(live.journal.read()).difference is None
+    forged = MemoryJournal("w1")
+    await forged.append(*(replace(event, plan_sha256="0" * 64) if isinstance(event, PlanWritten) else event for event in events_of(live.journal)))
+    assert replay(forged.read()).difference.field == "run_sha256"
 
 
 async def test_a_window_of_stacks_without_plans_opens_at_once(clock):

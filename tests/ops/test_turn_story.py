@@ -124,3 +124,10 @@ async def test_the_live_view_shows_steps_tools_tokens_seconds_and_outcome_of_a_m
     text = console.file.getvalue()
     assert "a-1: turn 1: ANSWERED, 2 steps, 1 tool call, 2,100 (200 cached) in" in text
     assert "last turn" in text and "shows its pass of the entrance exam, sitting s3" in text
+
+
+async def test_the_live_view_flags_a_model_that_calls_itself_otherwise_than_in_the_exam():
+    journal = await played(reported="m-2")
+    screen = PlainScreen(journal, VirtualClock(T0), 0, Console(file=io.StringIO(), width=220))
+    tell(journal, [screen.see], 0)
+    assert "CHANGED since its exam: now calls itself m-2" in screen.scene.runs["w1-a-1"].turn
