@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,6 +100,7 @@ async def _play(
 ) -> Played:
     with heeding_signals() as signals:
         async with live_window(settings, window, journal, clock, progress) as (live, home_chain):
+            live.tell = lambda text: print(f"referee: {text}", file=sys.stderr, flush=True)
             try:
                 await begin(live)
                 rest()

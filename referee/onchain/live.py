@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from harnesses.exam_pass import ExamPass
@@ -68,6 +68,8 @@ class LiveWindow:
     """The fold of the journal so far."""
     pausing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by an operator: wake nobody any more."""
+    tell: Callable[[str], None] = lambda _: None
+    """Told what goes on before there is a journal to watch."""
     busy: set[str] = field(default_factory=set)
     """Runs whose turn is under way."""
     stamp: Stamp = field(init=False)

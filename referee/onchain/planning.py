@@ -32,6 +32,12 @@ def plan_question(seat: Seat, opened: WindowOpened, rules: Rules, bundle: bytes)
     return Question(seat.run_id, PLAN_TICK, recorded_prompt(seat.plan_prompt, facts), bundle, b"", seat.plan_ms_max)
 
 
+def planning_text(planning: Sequence[Seat]) -> str:
+    """Say that plans are being written, for whoever waits."""
+    longest_s = max(seat.plan_ms_max for seat in planning) // 1_000
+    return f"{len(planning)} plan{'' if len(planning) == 1 else 's'} being written, at most {longest_s:,} s; the window clock starts when all are in"
+
+
 def plan_reading(text: str) -> str | None:
     """Say why a text is no plan, or nothing."""
     if not text.strip():

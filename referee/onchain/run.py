@@ -33,7 +33,7 @@ from referee.onchain.events import (
 from referee.onchain.facts import recorded_prompt, run_facts
 from referee.onchain.live import LiveWindow, Seat
 from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, refuse_without_pass, window_opened
-from referee.onchain.planning import PLAN_TICK, Planned, plan_blobs, plan_question, plan_reading, refuse_unavailable, run_begun
+from referee.onchain.planning import PLAN_TICK, Planned, plan_blobs, plan_question, plan_reading, planning_text, refuse_unavailable, run_begun
 from referee.onchain.recovery import owed_events
 from referee.onchain.score import score_run, score_window
 from referee.onchain.state import assert_settled, order_id_of
@@ -88,6 +88,7 @@ async def write_plans(live: LiveWindow, pin: Pin, opened: WindowOpened) -> dict[
     planning = [seat for seat in live.seats.values() if seat.plan_prompt]
     if not planning:
         return {}
+    live.tell(planning_text(planning))
     bundle = await live.market.bundle(opened, PLAN_TICK, pin)
     plans = await asyncio.gather(*(write_plan(live, seat, plan_question(seat, opened, live.rules, bundle)) for seat in planning))
     refuse_unavailable(plans)
