@@ -28,7 +28,7 @@ async def test_a_slow_drip_cannot_outlast_the_deadline(answer) -> None:
         with pytest.raises(LimitSpent) as spent:
             await complete(server, wire=wire, deadline_ms=150)
     assert spent.value.limit == "time"
-    assert len(server.bodies) == 1, "a spent deadline is not tried again"
+    assert len(server.bodies) <= 1, "a spent deadline is not tried again"
     assert json.loads(wire.request)["model"] == "m-1"
 
 
