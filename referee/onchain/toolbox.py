@@ -20,6 +20,8 @@ from ledgers.plain_text import plain_text
 from referee.onchain.decision import AMOUNT_MAX
 
 DETAIL_CHARS_MAX = 200
+QUOTE_WEI_MAX = 10**24
+"""A million ETH: more is no quote, and could make a sound node look absurd."""
 SPANS_S = {"1m": 60, "5m": 300, "1h": 3_600}
 
 REASONS = ("bad_arguments", "unknown_token", "unknown_pool", "allowance_spent", "no_book", "no_plan", "fault")
@@ -55,9 +57,16 @@ def _amount(text: str) -> str:
     return text
 
 
+def _spend(text: str) -> str:
+    if int(_amount(text)) > QUOTE_WEI_MAX:
+        raise ValueError(f"expected at most {QUOTE_WEI_MAX} wei")
+    return text
+
+
 Address = Annotated[str, AfterValidator(_address)]
 PoolKey = Annotated[str, AfterValidator(_pool_key)]
 Amount = Annotated[str, AfterValidator(_amount)]
+Spend = Annotated[str, AfterValidator(_spend)]
 
 
 class Asked(BaseModel):
@@ -75,7 +84,7 @@ class QuoteAsked(Asked):
 
     side: Literal["buy", "sell"]
     token: Address
-    spend_wei: Amount | None = None
+    spend_wei: Spend | None = None
     amount_raw: Amount | Literal["all"] | None = None
 
     @model_validator(mode="after")

@@ -26,7 +26,7 @@ from referee.onchain.opening import window_opened
 from referee.onchain.rules import DEFAULT
 from referee.onchain.state import WindowState
 from referee.onchain.tool_answers import ANSWER_BYTES_MAX
-from referee.onchain.toolbox import SPECS
+from referee.onchain.toolbox import QUOTE_WEI_MAX, SPECS
 from tests.onchain.paper import PaperChain, Said, live_on
 
 RUN, WALLET = "w1-a-1", "0x7c0ffee0000000000000000000000000000a11ce"
@@ -257,4 +257,29 @@ async def test_every_answer_on_every_odd_token_is_bounded(table):
         for name in ("token", "candles", "swaps", "pools"):
             answer = await tools.use(name, {"token": token.address.lower()})
             assert len(answer.text) <= ANSWER_BYTES_MAX and json.loads(answer.text), (token.kind, name)
-            assert answer.ok or answer.reason in ("unknown_token", "fault"), (token.kind, name, answer)
+            assert answer.ok or answer.reason == "unknown_token", (token.kind, name, answer)
+    assert [lane.faults for lane in table.desk.rpc.lanes] == [0]
+
+
+ODD_SIZES = [1, QUOTE_WEI_MAX, QUOTE_WEI_MAX + 1, 2**96 - 1, 2**96, 2**112, 2**128 - 1, 2**128, 2**255, 2**256 - 1]
+
+
+@pytest.mark.parametrize("size", ODD_SIZES)
+async def test_a_quote_of_any_size_is_answered(table, size):
+    tools = table.turn(quotes_max=100)
+    for token in ("LEAF", "PINE", "RUNE", "tax_5"):
+        for asked in ({"side": "buy", "spend_wei": str(size)}, {"side": "sell", "amount_raw": str(size)}):
+            answer = await tools.use("quote", {"token": table.token(token), **asked})
+            too_much = asked["side"] == "buy" and size > QUOTE_WEI_MAX
+            assert json.loads(answer.text) and (answer.reason if too_much else answer.ok) == ("bad_arguments" if too_much else True), (token, asked, answer)
+    assert [lane.faults for lane in table.desk.rpc.lanes] == [0]
+
+
+async def test_a_quote_of_what_is_no_token_of_the_market_is_answered(table):
+    tools = table.turn(quotes_max=100)
+    places = [table.chain.addresses[name] for name in ("weth", "usdg", "v2_router", "multicall3")] + ["0x" + "00" * 20, "0x" + "ff" * 20, WALLET]
+    for place in places:
+        for asked in ({"side": "buy", "spend_wei": str(10**15)}, {"side": "sell", "amount_raw": "1000"}, {"side": "sell", "amount_raw": "all"}):
+            answer = await tools.use("quote", {"token": place.lower(), **asked})
+            assert json.loads(answer.text) and answer.ok, (place, asked, answer)
+    assert [lane.faults for lane in table.desk.rpc.lanes] == [0]
