@@ -11,7 +11,7 @@ from harnesses.scripted import ScriptLine, read_script
 from ledgers.clock import Clock
 from ops.assembly import network_named, seats
 from ops.home_chain import DEVNET
-from ops.lines import counted
+from ops.lines import counted, plain
 from ops.models import Models
 from ops.settings import Settings
 from referee.onchain.cadence import ticks_in
@@ -37,7 +37,7 @@ def checked(settings: Settings, path: Path, clock: Clock) -> tuple[str, dict[str
     window, places = playable(settings, path, clock)
     network = network_named(window.network)
     ticks = ticks_in(window.length_ms, window.interval_ms)
-    remarks = list(_remarks(settings, window, ticks))
+    remarks = [*_remarks(settings, window, ticks), *_exam_remarks(places)]
     text = (
         f"{path.name} can be played: {counted(len(places), 'run')} of {counted(len(window.stacks), 'stack')} on {network.label}, "
         f"{counted(ticks, 'tick')} every {window.interval_ms // 1_000} s, for {window.length_ms // 1_000} s\nwindow file sha256 {window.sha256}"
@@ -56,11 +56,17 @@ def _remarks(settings: Settings, window: Window, ticks: int) -> Iterator[str]:
             yield from _script_remarks(window, stack, ticks)
 
 
+def _exam_remarks(places: dict[str, Seat]) -> Iterator[str]:
+    missing = {seat.stack.name: seat.stack for seat in places.values() if not seat.stack.exempt_from_exam and seat.exam_pass is None}
+    for name, stack in missing.items():
+        yield f"stack {name}: {plain(stack.model)} has no pass of the entrance exam on its harness, and the window will not open without (ONC-13)"
+
+
 def _script_remarks(window: Window, stack: StackPlan, ticks: int) -> Iterator[str]:
     script = read_script((stack.script or b"").decode())
     beyond = [tick for tick in sorted(script) if tick >= ticks]
     if beyond:
-        yield f"stack {stack.name}: what the script says to {_ticks(beyond)} is never asked for, the window's last tick is {ticks - 1}"
+        yield f"stack {stack.name}: the script has lines for {_ticks(beyond)}, but the window's last tick is {ticks - 1}"
     for tick, line in sorted(script.items()):
         said = _answer(line)
         read = None if said is None else parse(said, window.ruled_by.orders_max)

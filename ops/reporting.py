@@ -176,7 +176,7 @@ def _facts(account: Account, journal: Journal) -> tuple[tuple[str, Cell], ...]:
     at_close = f"{_usd(_close_micro_usd(account))} at the close" if account.state.scored else "the window is not scored yet"
     return (
         ("opened", f"{_utc(opened.open_ts_ms)}, for {length_s} s, woken every {interval_s} s: {counted(opened.ticks, 'tick')}"),
-        *(("not measured", text) for text in account.gaps.texts(opened)),
+        *(("unmeasured", text) for text in account.gaps.texts(opened)),
         *_late_fact(account),
         ("chain", f"{opened.network}, id {opened.chain_id}{SAME_ID if opened.label == DEVNET else ''}, block 0 {opened.block0_hash}, {opened.client}"),
         ("stake", f"{eth_text(opened.stake_wei, 18)} ETH"),

@@ -29,6 +29,8 @@ from referee.onchain.events import HEADLINE, PERMISSIVE
 
 STYLES = {GOOD: "green", BAD: "yellow", QUIET: "dim", LOUD: "bold"}
 FEED_ROWS_MIN, FEED_ROWS_MAX = 3, 12
+FEED_PART = 4
+"""Where not all runs have a row, events keep one part in so many."""
 FRAME_ROWS = 5
 """Rows of a terminal that neither runs nor events have: head, heading, a blank, and the cursor's."""
 NARROW, WIDE = 90, 130
@@ -119,7 +121,7 @@ def render(scene: Scene, now_ms: int, width: int, height: int, remark: str = "")
     """Draw a scene for a terminal of a size."""
     remarked = [Text(remark, "bold yellow", no_wrap=True, overflow="ellipsis")] if remark else []
     left = height - FRAME_ROWS - len(remarked)
-    shown = len(scene.runs) if len(scene.runs) <= left - FEED_ROWS_MIN else max(left - FEED_ROWS_MIN - 1, 1)
+    shown = len(scene.runs) if len(scene.runs) <= left - FEED_ROWS_MIN else max(left - max(height // FEED_PART, FEED_ROWS_MIN) - 1, 1)
     hidden = _hidden(len(scene.runs) - shown)
     feed_rows = min(max(left - shown - len(hidden), FEED_ROWS_MIN), FEED_ROWS_MAX)
     return Group(_head(scene, now_ms, width), *remarked, _runs_table(scene, width, shown), *hidden, _feed(scene, feed_rows))

@@ -51,6 +51,11 @@ async def test_a_window_without_its_seal_is_truncated(tmp_path, length):
     assert (found.standing, found.seq, found.first_bad_seq) == (Standing.TRUNCATED, length, length + 1)
 
 
+async def test_a_kept_journal_without_its_seal_is_open_not_cut_off():
+    found = verify_journal(await window(3, sealed=False))
+    assert (found.standing, found.seq, found.first_bad_seq) == (Standing.OPEN, 3, 4) and "not finished" in found.message
+
+
 async def test_every_cut_is_truncated_and_says_where(tmp_path):
     journal = await window(3)
     whole = b"".join(map(line_of, journal.read()))

@@ -5,6 +5,9 @@ import contextlib
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,8 @@ from ledgers.identity import sha256_hex
 from ledgers.journal import GENESIS, Record, verify
 from ledgers.store import MIGRATIONS, EmptyStore, RunRow, Store, WindowRow
 from tests.ledgers.given import counted, python
+
+NOBODY = 65_534
 
 APPENDING = """
 import asyncio, sys
@@ -342,3 +347,45 @@ async def test_appends_are_written_ahead_and_synced_in_full(path):
         assert store.journal("w2").head() == (0, GENESIS)
         modes = [store._writing.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
         assert modes == ["wal", 2]
+
+
+READING_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from ledgers.errors import StoreFault
+from ledgers.store import Store
+Store(Path(sys.argv[1]), exclusive=False).close()
+os.setuid(int(sys.argv[2])) if os.getuid() == 0 else os.chmod(Path(sys.argv[1]).parent, 0o555)
+try:
+    with Store(Path(sys.argv[1]), exclusive=False) as store:
+        print([store.window_ids(), store.journal("w1").head()[0]])
+except StoreFault as fault:
+    print(fault)
+"""
+
+
+@pytest.fixture
+def public_folder():
+    """A folder that everybody may look into, and only its owner may write."""
+    with tempfile.TemporaryDirectory() as made:
+        os.chmod(made, 0o755)
+        yield Path(made)
+
+
+def read_as_nobody(path: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", READING_AS_NOBODY, str(path), str(NOBODY)], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=60)
+    os.chmod(path.parent, 0o755)
+    return done.stdout + done.stderr
+
+
+async def test_a_closed_journal_reads_where_nothing_may_be_written(public_folder):
+    with Store(public_folder / "journal.db", exclusive=True) as store:
+        await store.journal("w1").append(counted(0))
+    assert read_as_nobody(public_folder / "journal.db") == "[['w1'], 1]\n"
+
+
+async def test_a_journal_that_was_not_closed_says_why_it_cannot_be_read_there(public_folder):
+    with Store(public_folder / "journal.db", exclusive=True) as store:
+        await store.journal("w1").append(counted(0))
+        said = read_as_nobody(public_folder / "journal.db")
+    assert "was not closed there" in said and "REFEREE_HOME" in said

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ledgers.money import Wei
+from ops.lines import asked_text
 from ops.story import order_data, read_run, run_data
-from ops.telling import order_text, run_text
-from tests.ops.told import ONE, TWO, told
+from ops.telling import _gate_text, order_text, run_text
+from referee.onchain.events import GateTaken, OrderAsked
+from tests.ops.told import ONE, TOKEN, TWO, buy, told
 from tests.ops.test_view import unprintable
 
 JOURNAL = told()
@@ -55,3 +60,29 @@ def test_run_without_orders_is_told():
 
 def test_hostile_text_in_a_story_is_only_letters():
     assert unprintable("".join(order_text(RUN, order) for order in RUN.orders)) == set()
+
+
+def test_turns_without_a_decision_and_missed_ticks_are_listed():
+    text = run_text(read_run(JOURNAL, TWO), 300)
+    assert "tick 0: answered, but not with a decision: not_json" in text and "missed (late): tick 1" in text
+
+
+def test_a_story_fits_its_width():
+    assert max(len(line) for order in RUN.orders for line in order_text(RUN, order, 80).splitlines()) <= 80
+
+
+def test_a_gate_whose_sale_brought_nothing_says_so():
+    gates = [event for _, event in RUN.order("1").seen if isinstance(event, GateTaken)]
+    assert "selling it brings nothing" in _gate_text(RUN, replace(gates[0], own_wei=Wei(0)))
+    assert "a later sale cannot be simulated: slot, where the token keeps balances" in _gate_text(RUN, replace(gates[0], exit_provable=False, exit_cause="slot"))
+    assert "()" not in _gate_text(RUN, replace(gates[0], exit_provable=False))
+
+
+def test_an_order_without_an_amount_is_not_told_as_all():
+    assert asked_text(OrderAsked(index=0, side="open-lp", token=TOKEN, spend_wei=None, amount_raw=None, sell_all=False), RUN.names) == "open-lp PEPE·abab"
+    assert asked_text(buy(0, TOKEN, 1), RUN.names) == "buy 0.000000000000000001 ETH of PEPE·abab"
+
+
+def test_an_outcome_is_said_once():
+    text = order_text(RUN, RUN.order("0/1"), 300)
+    assert "refused refused" not in " ".join(text.split()) and text.count("gate_flagged (ONC-08)") == 1

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import io
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from ledgers.clock import VirtualClock
+from ledgers.journal import MemoryJournal
 from ops.tail import follow, tell
 from ops.view import LiveScreen, PlainScreen, Screen, render, screen_for
-from tests.ops.told import ONE, OPEN, told
+from tests.ops.told import ONE, OPEN, first_tick, opening, told
 
 JOURNAL = told()
 UNFINISHED = told(ended=False)
@@ -155,3 +157,29 @@ async def test_tail_of_an_unfinished_window_goes_on_and_tells_the_rest_when_canc
 def test_run_counts_are_those_of_the_headline_ledger():
     screen = watched(PlainScreen(JOURNAL, VirtualClock(OPEN), 10**15, Console(file=io.StringIO())))
     assert dict(screen.scene.runs[ONE].counts) == {"filled": 1, "refused": 2}
+
+
+def many(runs: int) -> MemoryJournal:
+    """A window of many runs in which the first missed a tick."""
+    journal = MemoryJournal("w1")
+    window, one, _ = opening()
+    opened = [replace(one, run_id=f"w1-random-{copy}", copy=copy) for copy in range(1, runs + 1)]
+    asyncio.run(journal.append(window, *opened, *(event for event in first_tick() if event.run_id == ONE)))
+    return journal
+
+
+@pytest.mark.parametrize("height", [24, 40])
+def test_many_runs_leave_room_for_events_and_say_how_many_are_hidden(height):
+    text = drawn(120, height=height, journal=many(42))
+    assert len(text.splitlines()) <= height
+    assert "more runs: a higher terminal shows them" in text and "refused gate_flagged" in text and "no mark: slow" in text
+
+
+def test_runs_that_fit_are_all_shown():
+    assert "more run" not in drawn(120, height=40, journal=many(20))
+
+
+def test_missed_ticks_are_no_orders_and_have_their_own_column():
+    text = drawn(120)
+    heading, hold = (next(line for line in text.splitlines() if said in line) for said in ("permissive", " hold-1 "))
+    assert heading.split()[-5:] == ["filled", "not", "missed", "headline", "permissive"] and hold.split()[-5:-2] == ["0", "0", "1"]

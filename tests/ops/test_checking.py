@@ -1,0 +1,49 @@
+"""Checking a window file: scripts are read as they will be, and what will not do is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ledgers.clock import SystemClock
+from ops.checking import checked
+from ops.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+WINDOW = 'name = "w"\nnetwork = "{network}"\nlength_s = 60\ninterval_s = 10\nseed = 7\n{more}\n[[stack]]\nname = "s"\n{stack}\n'
+
+
+def notes_of(folder: Path, script: str = "", network: str = "devnet", more: str = "") -> str:
+    (folder / "x.jsonl").write_text(script)
+    (folder / "w.toml").write_text(WINDOW.format(network=network, more=more, stack='script = "x.jsonl"' if script else 'baseline = "hold"'))
+    text, data = checked(Settings(home=folder / "home"), folder / "w.toml", SystemClock())
+    assert all(note in text for note in data["notes"])
+    return "\n".join(data["notes"])
+
+
+def test_a_tick_beyond_the_end_of_the_window_is_said(tmp_path):
+    said = notes_of(tmp_path, '{"tick": 5, "answer": "{}"}\n{"tick": 6, "fault": "x"}\n{"tick": 99, "fault": "x"}')
+    assert "the script has lines for ticks 6, 99, but the window's last tick is 5" in said
+
+
+@pytest.mark.parametrize("line", ['{"tick": 1, "decision": {"orders": []}}', '{"tick": 1, "answer": "I would buy"}'])
+def test_a_script_line_that_is_no_decision_is_said_with_its_reason(tmp_path, line):
+    assert "to tick 1 is not a decision and will be recorded as malformed" in notes_of(tmp_path, line)
+
+
+def test_what_is_to_fail_on_purpose_is_not_remarked(tmp_path):
+    assert notes_of(tmp_path, '{"tick": 0, "fault": "down"}\n{"tick": 1, "out_of": "steps"}') == ""
+
+
+def test_a_real_network_without_an_address_names_the_variable(tmp_path):
+    assert "needs REFEREE_RPC_URLS" in notes_of(tmp_path, network="robinhood")
+
+
+def test_tokens_are_seen_only_when_played(tmp_path):
+    assert "its 1 token can be traded" in notes_of(tmp_path, more=f'tokens = ["0x{"ab" * 20}"]')
+
+
+@pytest.mark.parametrize("name", ["first", "scripted"])
+def test_shipped_windows_have_nothing_to_remark(tmp_path, name):
+    assert checked(Settings(home=tmp_path), ROOT / f"ops/windows/{name}.toml", SystemClock())[1]["notes"] == []
