@@ -123,7 +123,7 @@ def _outside(told: Told, shown: Collection[str]) -> dict[str, object]:
 
 def _trip(trip: RoundTrip | None) -> dict[str, object]:
     """Whether a little of a token could be bought and sold again, where it was tried."""
-    return {"round_trip": {"block": trip.block, **trip.shown()}} if trip else {}
+    return {"round_trip": trip.shown()} if trip else {}
 
 
 def _token(token: TokenMarket, snapshot: MarketSnapshot, with_candles: bool) -> dict[str, object]:

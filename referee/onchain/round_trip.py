@@ -30,10 +30,9 @@ class RoundTrip:
         return self.board.pin.block if self.board else None
 
     def shown(self) -> dict[str, object]:
-        """Verdict, cause and loss."""
-        if self.gate is None:
-            return {"spend_wei": str(self.spend_wei), "verdict": "UNKNOWN", "cause": "no_buy", "loss_bps": None, "exit_provable": None}
-        return {"spend_wei": str(self.spend_wei), **gate_shown(self.gate)}
+        """Where it was tried, verdict, cause and loss."""
+        unknown = {"verdict": "UNKNOWN", "cause": "no_buy", "loss_bps": None, "exit_provable": None}
+        return {"block": self.block, "spend_wei": str(self.spend_wei), **(gate_shown(self.gate) if self.gate else unknown)}
 
 
 def gate_shown(gate: GateTaken) -> dict[str, object]:

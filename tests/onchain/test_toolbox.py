@@ -283,5 +283,5 @@ def test_a_round_trip_that_could_not_be_bought_is_unknown() -> None:
     told = said(tool_answers.token_answer(market(token("a")), read_arguments("token", {"token": TOKEN}), trip))["round_trip"]
     assert (told["verdict"], told["cause"], told["loss_bps"]) == ("UNKNOWN", "no_buy", None)
     known = said(tool_answers.token_answer(market(token("a")), read_arguments("token", {"token": TOKEN}), RoundTrip(Wei(10), BOARD, GATE)))
-    assert known["round_trip"]["verdict"] == "FLAGGED" and known["untrusted_total_supply_raw"] == str(10**27)
+    assert (known["round_trip"]["verdict"], known["round_trip"]["block"]) == ("FLAGGED", PIN.block) and known["untrusted_total_supply_raw"] == str(10**27)
     assert known["untrusted_whole_supply_micro_usd"] == str(10**27 * 10**15 // 10**18 * 3_500_123_456 // 10**18)
