@@ -124,17 +124,19 @@ def paid_in(network: Network, hop: Hop, swap: CallAnswer) -> int | None:
 class TradeSimulation:
     """One candidate route of one order in one request entry."""
 
-    def __init__(self, network: Network, pin: Header, purse: Purse, route: Route, held: Held) -> None:
+    def __init__(self, network: Network, pin: Header, purse: Purse, route: Route, held: Held, paid: frozenset[str] = frozenset()) -> None:
+        """Prepare the trade; approvals that are `paid` already are only set up, so that they count for nothing."""
         self.route, self._network, self._purse, self._held, self._price = route, network, purse, held, pin.base_fee_wei
         sim = self.simulation = Simulation(network, pin)
         sent = [*purse.prefix, *route_txs(route, purse.prefix)]
         sim.block(balances_wei={purse.wallet: shown_wei(purse.eth_wei, sent, pin.base_fee_wei)}, writes=purse.writes)
         self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
+        unsent = [approval for approval in route.approvals if approval.tx not in purse.prefix]
+        self._granted = [sim.send(purse.wallet, approval.tx) for approval in unsent if approval.key in paid]
         self._before = sim.token_balance(route.token, purse.wallet)
         self._eth_before = sim.eth_balance(purse.wallet)
         self._quoter = sim.view(route.quoter.to, route.quoter.data) if route.quoter else None
-        unsent = [approval for approval in route.approvals if approval.tx not in purse.prefix]
-        self._approvals = {approval.key: sim.send(purse.wallet, approval.tx) for approval in unsent}
+        self._approvals = {approval.key: sim.send(purse.wallet, approval.tx) for approval in unsent if approval.key not in paid}
         self._swap = sim.send(purse.wallet, route.swap)
         self._after = sim.token_balance(route.token, purse.wallet)
         self._eth_after = sim.eth_balance(purse.wallet)
@@ -157,7 +159,7 @@ class TradeSimulation:
         misplaced = self._held.slot is not None and before is not None and before != self._held.amount_raw
         if misplaced and self.route.side == "sell" and before is not None and before < self.route.amount:
             return Outcome(UNPROVABLE, "slot", quoted)
-        for handle in (*self._approvals.values(), self._swap):
+        for handle in (*self._granted, *self._approvals.values(), self._swap):
             if not done[handle].ok:
                 return Outcome(REVERTED, revert_word(done[handle]), quoted)
         if before is None or after is None:

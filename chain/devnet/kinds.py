@@ -207,6 +207,7 @@ def _answers() -> Iterator[Kind]:
     yield sheet("returns_false_unmoved", "ReturnsFalse", "answers false and moves nothing, for all but its owner", False,
                 buy=REVERTS, sell=REVERTS, buyable=False)  # fmt: skip
     yield sheet("one_use", "OneUse", "an allowance is forgotten once it was used", pools=(V2, V3))
+    yield sheet("bounty", "Bounty", "pays for approvals, when its owner gave it ETH", pools=(V2, V3))
     yield sheet("moody", "Moody", "its owner can make it refuse to tell balances, or tell them at length", before=(MARK,))
     yield sheet("event_liar", "EventLiar", "its Transfer logs say four times what moved", pools=(V2, V3))
     yield sheet("balance_doubles", "BalanceDoubles", "tells every holder twice the balance, pools the truth",

@@ -199,14 +199,14 @@ class Desk:
         chunks = [sales[at : at + size] for at in range(0, len(sales), size)]
         quotes = [Quotes(self.network, header, chunk) for chunk in chunks]
         for _ in range(SELL_OUT_ROUNDS_MAX if sales else 0):
-            outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk) for chunk in chunks]
+            outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk, book.approvals) for chunk in chunks]
             simulations = [part.simulation for part in (*outs, *quotes)]
             answers = await self.rpc.batch([simulation.request() for simulation in simulations])
             done = [_trusted(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)]
             kept = [evidence(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)]
             for quote, simulated in zip(quotes, done[len(outs) :], strict=True):
                 quote.read(simulated)
-            died = [out.read(simulated, book.approvals) for out, simulated in zip(outs, done, strict=False)]
+            died = [out.read(simulated) for out, simulated in zip(outs, done, strict=False)]
             moved = bool(quotes) and better_routes(sales)
             quotes = []
             if not any(died) and not moved:

@@ -87,24 +87,27 @@ def in_order_of_value(sales: Sequence[Sale], last_wei: Mapping[str, int]) -> lis
 
 
 class SellOut:
-    """All provable sales of a book in one simulated block."""
+    """All provable sales of a book in one simulated block; approvals that are paid already are only set up."""
 
-    def __init__(self, network: Network, pin: Header, wallet: str, eth_wei: Wei, sales: Sequence[Sale]) -> None:
+    def __init__(self, network: Network, pin: Header, wallet: str, eth_wei: Wei, sales: Sequence[Sale], approved: frozenset[str]) -> None:
         self._wallet, self._price = wallet, pin.base_fee_wei
         self._sales = [sale for sale in sales if sale.provable and sale.route]
         sim = self.simulation = Simulation(network, pin)
         txs = [tx for sale in self._sales if sale.route for tx in route_txs(sale.route)]
         writes = [sale.slot.write(int(sale.holding.units_raw)) for sale in sales if sale.slot]
         sim.block(balances_wei={wallet: shown_wei(int(eth_wei), txs, self._price)}, writes=writes)
+        for approval in (approval for sale in self._sales if sale.route for approval in sale.route.approvals if approval.key in approved):
+            sim.send(wallet, approval.tx)
         self._held = [sim.token_balance(sale.holding.token, wallet) for sale in self._sales]
         self._eth = [sim.eth_balance(wallet)]
         self._sends: list[list[Handle]] = []
         for sale in self._sales:
             assert sale.route is not None
-            self._sends.append([sim.send(wallet, tx) for tx in route_txs(sale.route)])
+            unpaid = [approval.tx for approval in sale.route.approvals if approval.key not in approved]
+            self._sends.append([sim.send(wallet, tx) for tx in (*unpaid, sale.route.swap)])
             self._eth.append(sim.eth_balance(wallet))
 
-    def read(self, done: Simulated, approved: frozenset[str]) -> bool:
+    def read(self, done: Simulated) -> bool:
         """Note on each sale what it brought; True when a route died and another should be tried.
 
         Raises: ChainFault when the node contradicts itself."""
@@ -114,7 +117,7 @@ class SellOut:
             if self._unprovable(done, sale, self._held[index]):
                 continue
             gained = eth[index + 1] - eth[index]
-            retry |= self._note(done, sale, self._sends[index], gained, approved)
+            retry |= self._note(done, sale, self._sends[index], gained)
         return retry
 
     def _unprovable(self, done: Simulated, sale: Sale, handle: Handle) -> bool:
@@ -127,7 +130,7 @@ class SellOut:
             sale.cause = "slot"
         return held < sale.amount_raw
 
-    def _note(self, done: Simulated, sale: Sale, sends: list[Handle], gained: int, approved: frozenset[str]) -> bool:
+    def _note(self, done: Simulated, sale: Sale, sends: list[Handle], gained: int) -> bool:
         assert sale.route is not None
         gross = gained + sum(done[handle].gas_used for handle in sends) * self._price
         if gross != sum(logged_net(done[handle], NATIVE_LOG, self._wallet) for handle in sends):
@@ -139,8 +142,7 @@ class SellOut:
             return _take_next(sale)
         *approvals, swap = sends
         sale.reason, sale.gross_wei, sale.swap_gas = "", gross, done[swap].gas_used
-        unpaid = [handle for approval, handle in zip(sale.route.approvals, approvals, strict=True) if approval.key not in approved]
-        sale.approve_gas = sum(done[handle].gas_used for handle in unpaid)
+        sale.approve_gas = sum(done[handle].gas_used for handle in approvals)
         return False
 
 

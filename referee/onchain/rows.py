@@ -129,7 +129,7 @@ class Rows:
         claims = claims_of(variant, routes, routes_of) if variant.asked.side == "sell" else []
         if variant.cause:
             return cls(variant, routes, claims, [QuoteOnly(network, pin, variant.purse, claim, variant.cause) for claim in claims])
-        return cls(variant, routes, claims, [TradeSimulation(network, pin, variant.purse, route, variant.held) for route in routes])
+        return cls(variant, routes, claims, [TradeSimulation(network, pin, variant.purse, route, variant.held, variant.book.approvals) for route in routes])
 
     def read(self, answers: Iterable[Any], gas_price_wei: Wei) -> None:
         """Read one answer per route. Raises: ChainFault when the node contradicts itself."""

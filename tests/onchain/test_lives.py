@@ -144,6 +144,22 @@ async def test_onc_06_an_allowance_that_is_used_up_is_paid_by_every_sale(ground)
     assert first.approvals == second.approvals == () and first.gas_wei == second.gas_wei
 
 
+async def test_onc_06_an_approval_that_was_paid_brings_nothing_again(ground):
+    """The token pays for every approval; the wallet would make one only."""
+    ground.chain.fund(ground.token("bounty"), 10**18)
+    ground.settle()
+    ground.keep_venue("bounty", "v2", "weth")
+    run = Run(ground)
+    await run.fill(run.buy("bounty", "0.02 eth"))
+    (unpaid,) = (await run.worth()).holdings
+    part = run.held("bounty") // 3
+    first, second = [(await run.fill(run.sell("bounty", part)))[0] for _ in range(2)]
+    assert int(first.arrival_raw) - int(second.arrival_raw) == 10**15
+    (paid,) = (await run.worth()).holdings
+    (rest,) = await run.fill(run.sell("bounty"))
+    assert int(paid.gross_wei) == int(rest.arrival_raw) < int(unpaid.gross_wei) - 10**15
+
+
 async def test_onc_10_a_wallet_shows_the_ether_of_its_book(ground):
     """A token that looks at its seller's purse is sold with the purse that the book says."""
     ground.keep_venue("rich_only", "v2", "weth")

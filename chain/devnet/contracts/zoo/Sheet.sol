@@ -21,7 +21,7 @@ abstract contract Sheet {
 
     function balanceOf(address account) public view virtual returns (uint256) { return _read(account); }
 
-    function approve(address spender, uint256 amount) external returns (bool) {
+    function approve(address spender, uint256 amount) public virtual returns (bool) {
         allowance[msg.sender][spender] = amount;
         emit Approval(msg.sender, spender, amount);
         return true;
