@@ -112,7 +112,7 @@ def _said_of_value(event: Event) -> tuple[str, str] | None:
             return BAD, f"{ledgers_text(event.ledgers)}no mark{because(event.fault)}; the last one stands"
         case WindowLiquidated():
             late = ", late: after the close" if event.late else ""
-            return LOUD, f"{ledgers_text(event.ledgers)}liquidated at {eth_text(event.value_wei)} ETH{late}{_worthless_text(event)}"
+            return LOUD, f"{ledgers_text(event.ledgers)}liquidated at {eth_text(event.value_wei, 8)} ETH{late}{_worthless_text(event)}"
         case RunScored() if event.status == "SCORED":
             return LOUD, f"scores {percent_text(event.headline_ppm)} (permissive {percent_text(event.permissive_ppm)})"
         case RunScored():

@@ -180,18 +180,23 @@ def outcome_word(outcome: Outcome | None) -> str:
 
 def why(order: OrderStory) -> Iterator[str]:
     """Say, for every outcome of an order, which rule made it."""
-    yield from dict.fromkeys(text for _, event in order.seen for text in _why(order, event))
+    said: dict[str, list[str]] = {}
+    for _, event in order.seen:
+        for ledgers, text in _why(order, event):
+            said.setdefault(text, []).extend(ledgers)
+    for text, ledgers in said.items():
+        yield f"{ledgers_text(tuple(dict.fromkeys(ledgers)))}{text}"
 
 
-def _why(order: OrderStory, event: Event) -> Iterator[str]:
+def _why(order: OrderStory, event: Event) -> Iterator[tuple[tuple[str, ...], str]]:
     match event:
         case FillCredited():
-            yield _fill_why(order, event)
+            yield event.ledgers, _fill_why(order, event)
         case OrderRefused():
             rule = next((row for row in RULE_ROWS if row.id == event.rule), None)
-            yield f"{ledgers_text(event.ledgers)}{event.rule}: {rule.rule if rule else 'a rule said no'}"
+            yield event.ledgers, f"{event.rule}: {rule.rule if rule else 'a rule said no'}"
         case OrderNotFilled():
-            yield f"{ledgers_text(event.ledgers)}{NOT_FILLED_WHY.get(event.reason, plain(event.reason))}"
+            yield event.ledgers, NOT_FILLED_WHY.get(event.reason, plain(event.reason))
 
 
 def _fill_why(order: OrderStory, fill: FillCredited) -> str:
@@ -199,7 +204,7 @@ def _fill_why(order: OrderStory, fill: FillCredited) -> str:
     proven = sum(row.status == "proven" for board in boards for row in board.rows)
     if fill.proven and not fill.tag:
         chosen = "the only proven row" if proven == 1 else f"the best of {proven} proven rows net of gas (ONC-06)"
-        return f"{ledgers_text(fill.ledgers)}{chosen}, credited with what arrived in simulation (ONC-10)"
+        return f"{chosen}, credited with what arrived in simulation (ONC-10)"
     if fill.side == "sell":
-        return f"{ledgers_text(fill.ledgers)}the exit cannot be proven, so it is filled at the quote less gas and tagged, and a score is also shown with it at 0 (ONC-11)"
-    return f"{ledgers_text(fill.ledgers)}booked on the permissive ledger only: its exit or its arrival cannot be proven (ONC-11)"
+        return "the exit cannot be proven, so it is filled at the quote less gas and tagged, and a score is also shown with it at 0 (ONC-11)"
+    return "booked on the permissive ledger only: its exit or its arrival cannot be proven (ONC-11)"

@@ -69,7 +69,7 @@ def used_home(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("arguments", [(), ("fly",), ("show",), ("devnet", "sideways"), ("run", "--metrics", "0", "x.toml"), ("runs", "--jso")])
 def test_wrong_use_exits_2_and_leaves_nothing(arguments, home):
     done = referee(*arguments, home=home)
-    assert done.returncode == 2 and done.stdout == "" and "Traceback" not in done.stderr and not home.exists()
+    assert done.returncode == 2 and is_one_sentence(done) and "--help` says what can be asked" in done.stderr and not home.exists()
 
 
 BAD_WINDOWS = {
@@ -110,6 +110,20 @@ def test_what_is_not_there_is_exit_2_and_leaves_nothing(arguments, home):
 def test_unknown_names_in_a_used_home_are_exit_2(arguments, used_home):
     done = referee(*arguments, home=used_home)
     assert done.returncode == 2 and is_one_sentence(done)
+
+
+def test_a_window_that_is_shown_names_its_runs(used_home):
+    assert f"w1 is a window; `referee show RUN` tells one of its runs: {ONE}, w1-hold-1" in referee("show", "w1", home=used_home).stderr
+
+
+def test_a_home_with_one_window_is_said_to_have_that_one(used_home):
+    assert "this home has w1, `referee runs` lists them" in referee("verify", "w9", home=used_home).stderr
+
+
+def test_a_home_that_is_a_file_names_the_variable(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = referee("runs", home=tmp_path / "file")
+    assert done.returncode == 2 and is_one_sentence(done) and "REFEREE_HOME" in done.stderr
 
 
 def test_bad_settings_are_one_sentence_without_the_address(home):
@@ -240,6 +254,7 @@ def test_help_imports_nothing_heavy():
     ("error", "code"),
     [
         (ChainFault("dead", "lane lane-1"), 3),
+        (ChainFault("owned", "another process already owns the local chain of this home"), 3),
         (StoreFault("disk full"), 3),
         (CorruptJournal("record 7", 7), 1),
         (ExceptionGroup("turns", [StoreFault("disk full"), ValueError()]), 3),
@@ -252,3 +267,9 @@ def test_every_exception_is_one_sentence_with_an_exit_code(error, code):
     assert found == code and said and "\n" not in said
 
 
+def test_a_fault_that_is_a_sentence_needs_no_machine_word_before_it():
+    assert sentence_for(ChainFault("owned", "another process already owns the local chain of this home"))[0].startswith("another process")
+
+
+def test_a_node_that_does_not_answer_names_the_variable():
+    assert "REFEREE_RPC_URLS" in sentence_for(ChainFault("dead", "lane lane-1: ClientConnectorError"))[0]

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ledgers.money import Wei
 from ops.lines import asked_text
-from ops.story import order_data, read_run, run_data
+from ops.story import order_data, read_run, run_data, why
 from ops.telling import _gate_text, order_text, run_text
-from referee.onchain.events import GateTaken, OrderAsked
+from referee.onchain.events import GateTaken, OrderAsked, OrderRefused
 from tests.ops.told import ONE, TOKEN, TWO, buy, told
 from tests.ops.test_view import unprintable
 
@@ -86,3 +86,10 @@ def test_an_order_without_an_amount_is_not_told_as_all():
 def test_an_outcome_is_said_once():
     text = order_text(RUN, RUN.order("0/1"), 300)
     assert "refused refused" not in " ".join(text.split()) and text.count("gate_flagged (ONC-08)") == 1
+
+
+def test_the_same_reason_on_two_ledgers_is_said_once():
+    order = RUN.order("0/1")
+    refused = next((record, event) for record, event in order.seen if isinstance(event, OrderRefused))
+    split = [(refused[0], replace(refused[1], ledgers=(ledger,))) for ledger in ("headline", "permissive")]
+    assert list(why(replace(order, seen=split))) == list(why(order))
