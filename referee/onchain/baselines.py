@@ -121,16 +121,13 @@ class Random:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Momentum:
-    """Follows the price: one buy of what rose most, a full sale of what fell."""
+class PriceReader:
+    """What momentum and reversion have in common: how far back they look, and what they dare to buy."""
 
-    NAME: ClassVar[str] = "momentum"
-    VERSION: ClassVar[int] = 1
-
-    lookback_steps: int = 30
-    """History steps over which a rise or fall is measured."""
+    lookback_steps: int
+    """History steps that are looked at."""
     threshold_bps: int = 100
-    """A smaller rise or fall is none."""
+    """A smaller move or distance is none."""
     spend_ppm: int = 200_000
     """Part of the spendable cash that a buy takes."""
     depth_times_min: int = 20
@@ -142,12 +139,28 @@ class Momentum:
         _within(self.threshold_bps, 0, BPS, "threshold_bps")
         _within(self.spend_ppm, 1, PPM, "spend_ppm")
 
+    def buyable(self, sight: Sight) -> list[SeenToken]:
+        """Tokens that are not held and whose pools are deep enough."""
+        spend_wei = mul_div_ceil(sight.spendable_wei(len(sight.book.holdings) + 1), self.spend_ppm, PPM)
+        deep = [token for token in sight.market.tokens if token.liquidity_wei >= self.depth_times_min * spend_wei]
+        return [token for token in deep if not sight.book.holds(token.address)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Momentum(PriceReader):
+    """Follows the price: one buy of what rose most, a full sale of what fell."""
+
+    NAME: ClassVar[str] = "momentum"
+    VERSION: ClassVar[int] = 1
+
+    lookback_steps: int = 30
+    """History steps over which a rise or fall is measured."""
+
     def orders(self, sight: Sight, draws: Draws) -> Orders:
         """Sell what fell, then buy the best riser that is not held."""
         moved = {token.address: self._moved_bps(token) for token in sight.market.tokens}
         sales = [sell(token) for token, _ in sight.book.holdings if moved.get(token, 0) <= -self.threshold_bps]
-        deep = _deep_enough(sight, self.spend_ppm, self.depth_times_min)
-        risers = [token for token in deep if moved[token.address] >= self.threshold_bps and not sight.book.holds(token.address)]
+        risers = [token for token in self.buyable(sight) if moved[token.address] >= self.threshold_bps]
         best = max(risers, key=lambda token: moved[token.address], default=None)
         return _sales_then_buy(sight, sales, best, self.spend_ppm)
 
@@ -157,7 +170,7 @@ class Momentum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reversion:
+class Reversion(PriceReader):
     """Bets on the mean: one buy of what lies furthest below it, a full sale of what is above it."""
 
     NAME: ClassVar[str] = "reversion"
@@ -165,25 +178,12 @@ class Reversion:
 
     lookback_steps: int = 60
     """History steps whose mean is taken."""
-    threshold_bps: int = 100
-    """A smaller distance from the mean is none."""
-    spend_ppm: int = 200_000
-    """Part of the spendable cash that a buy takes."""
-    depth_times_min: int = 20
-    """A token is only bought where its pools hold this many times the spend; a rugged pool moves most of all."""
-
-    def __post_init__(self) -> None:
-        _within(self.depth_times_min, 0, 1_000_000, "depth_times_min")
-        _within(self.lookback_steps, 1, 60, "lookback_steps")
-        _within(self.threshold_bps, 0, BPS, "threshold_bps")
-        _within(self.spend_ppm, 1, PPM, "spend_ppm")
 
     def orders(self, sight: Sight, draws: Draws) -> Orders:
         """Sell what is above its mean, then buy what is furthest below and not held."""
         gaps = {token.address: self._gap_bps(token) for token in sight.market.tokens}
         sales = [sell(token) for token, _ in sight.book.holdings if gaps.get(token, 0) >= self.threshold_bps]
-        deep = _deep_enough(sight, self.spend_ppm, self.depth_times_min)
-        low = [token for token in deep if gaps[token.address] <= -self.threshold_bps and not sight.book.holds(token.address)]
+        low = [token for token in self.buyable(sight) if gaps[token.address] <= -self.threshold_bps]
         lowest = min(low, key=lambda token: gaps[token.address], default=None)
         return _sales_then_buy(sight, sales, lowest, self.spend_ppm)
 
@@ -246,11 +246,6 @@ def _sales_then_buy(sight: Sight, sales: Orders, token: SeenToken | None, spend_
         return sales[: sight.market.orders_max]
     spend_wei = mul_div_floor(sight.spendable_wei(_holdings_with(sight, token)), spend_ppm, PPM)
     return sales[: sight.market.orders_max - 1] + ([buy(token.address, spend_wei)] if spend_wei > 0 else [])
-
-
-def _deep_enough(sight: Sight, spend_ppm: int, depth_times_min: int) -> list[SeenToken]:
-    spend_wei = mul_div_ceil(sight.spendable_wei(len(sight.book.holdings) + 1), spend_ppm, PPM)
-    return [token for token in sight.market.tokens if token.liquidity_wei >= depth_times_min * spend_wei]
 
 
 def _gap_bps(now: int, then: int) -> int:
