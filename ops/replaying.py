@@ -62,8 +62,8 @@ def difference_text(difference: Difference) -> str:
 def _run_lines(found: Replayed, run_id: str | None) -> Iterator[str]:
     for name, run in found.state.runs.items():
         if run_id in (None, name):
-            books = (f"{ledger} holds {eth_text(found.state.books.of(name, ledger).eth_wei, 18)} ETH" for ledger in (HEADLINE, PERMISSIVE))
-            yield f"{name}: {_score_text(run.scored)}; {', '.join(books)}"
+            yield f"{name}: {_score_text(run.scored)}"
+            yield from (f"  {ledger} holds {eth_text(found.state.books.of(name, ledger).eth_wei, 18)} ETH" for ledger in (HEADLINE, PERMISSIVE))
 
 
 def _score_text(scored: RunScored | None) -> str:
