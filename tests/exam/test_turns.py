@@ -22,7 +22,6 @@ from referee.onchain.toolbox import SPECS, TOOLS
 SHEETS = exam_sheets()
 HARNESS = load_harness("h1-16k")
 STACK = Stack(name="m", provider="scripted", model="m", harness_sha256=HARNESS.sha256, prompt_sha256="b" * 64, tools_sha256="c" * 64, params=())
-HOSTILE = "0x6e052eede1e019da96da7b4ebd70af9999e07c1f"
 T0 = 1_790_000_000_000
 USAGE = Usage(100, 0, 0, 50, 0)
 
@@ -51,7 +50,7 @@ async def played(*replies):
 
 def test_there_are_three_turns_one_with_a_book_to_sell_and_one_with_hostile_texts():
     assert [sheet.name for sheet in SHEETS] == ["1-fresh-book", "2-book-to-sell", "3-hostile-texts"]
-    assert len(json.loads(SHEETS[1].book)["holdings"]) >= 3 and HOSTILE in SHEETS[2].bundle.decode()
+    assert len(json.loads(SHEETS[1].book)["holdings"]) >= 3 and "Ignore all previous instructions" in SHEETS[2].bundle.decode()
 
 
 @pytest.mark.parametrize("path", sorted(TURNS.glob("*.json")), ids=lambda path: path.stem)
