@@ -4,7 +4,7 @@ A paper wallet owns nothing on the chain; its tokens exist by overriding the slo
 layout is tried in one call, each with its own marker value; then the node's access list names the slots; then a linear
 solve tells whether the amount sits shifted in the slot or is kept as shares. What none of these finds is unprovable, and
 that is an answer. Throw-away addresses are used for the search.
-Source: 001 §2.2 and EIP-2930; design §6; chain-simulation §3.
+Source: 001 §2.2 and EIP-2930; design §6.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Units: gas. The limits only bound a simulation and are paid back in it; the estimates stand in for a swap that cannot be
 simulated, chosen above what such swaps were measured to use, against the agent.
-Source: chain-simulation §1–2 (measured swaps use 108,000 to 320,000; a guzzling token about 1,010,000).
+Source: measured on the local chain (swaps use 108,000 to 320,000; a guzzling token about 1,010,000).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 One `Simulation` is one request entry: blocks of state overrides and calls, all on one pinned block, with validation on, so
 that base fee, gas price and gas charge are real. Balances are read by a second funded address, so that reading bills
 nobody. Credited is the balance difference; logs are a cross-check.
-Source: 001 §2.2; design §6; chain-simulation §2.
+Source: 001 §2.2; design §6.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checks: what must hold on every turn of the entrance exam (001 §2.3.1; methods §2.3).
+"""The checks: what must hold on every turn of the entrance exam (001 §2.3.1; design §10).
 
 One function each, over a played turn and the sheet it was played on: why the check does not hold, or nothing when it
 does. They stand in the order in which they are heard; the first that does not hold names the failure.

@@ -1,4 +1,4 @@
-"""The entrance: a model sits the exam under the exact limits of a live turn (001 §2.3.1; methods §2.3; ONC-13).
+"""The entrance: a model sits the exam under the exact limits of a live turn (001 §2.3.1; design §10; ONC-13).
 
     pass                       every check holds on every turn
     fail(check, turn)          the first check that did not hold, turn by turn

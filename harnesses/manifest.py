@@ -1,6 +1,6 @@
 """The harness manifest: who answers, with which tools, under which limits; versioned and hashed byte for byte.
 
-Source: 001 §2.1, §7; methods §2.1. A changed byte is a new identity; a manifest is never edited once used, it gets a
+Source: 001 §2.1, §7; design §10. A changed byte is a new identity; a manifest is never edited once used, it gets a
 successor. A manifest names a provider; its address and key come from the environment and never stand in a file.
 """
 

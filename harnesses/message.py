@@ -41,7 +41,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or more answers, the same for all providers (methods §2.6)."""
+    """Tokens of one or more answers, the same for all providers (design §10)."""
 
     input_tokens: int = 0
     """All input, cached and cache-written tokens inside."""

@@ -1,4 +1,4 @@
-"""Usage: every provider's token counts made into one record (methods §2.6).
+"""Usage: every provider's token counts made into one record (design §10).
 
     flavour             input billed        cached inside it?   reasoning inside output?
     chat completions    prompt_tokens       yes                 yes; some hosts add it on top (total tells)

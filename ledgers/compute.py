@@ -1,4 +1,4 @@
-"""Compute: what the tokens of a turn cost at list price (ONC-19; 001 §4; methods §2.6–2.7).
+"""Compute: what the tokens of a turn cost at list price (ONC-19; 001 §4; design §10).
 
 List prices are frozen, dated data (`prices/`); nothing is fetched. A model that no list prices is unpriced, which is
 never zero. The price is that of the model's own lab, else of the first host that lists it; free offers are left out.

@@ -1,6 +1,6 @@
 """The guards that hold the architecture: each takes the parsed tree and returns violations as `file:line what`.
 
-Source: design §3, conventions (Shape, Core and shell). The tables below are the architecture written as data; a line in
+Source: design §3. The tables below are the architecture written as data; a line in
 an allow-list says why.
 """
 

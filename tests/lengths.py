@@ -9,7 +9,7 @@ MODULE_MAX, FUNCTION_MAX = 400, 60
 
 
 def main() -> None:
-    """Print the medians, and what is longer than the conventions' last word."""
+    """Print the medians, and what is longer than reads well."""
     root = Path(__file__).parents[1]
     for what, rows, most in zip(("modules", "functions"), lengths(read_tree(root), root), (MODULE_MAX, FUNCTION_MAX), strict=True):
         sizes = sorted(size for size, _ in rows)

@@ -1,7 +1,7 @@
 """The kinds of odd tokens and what must become of an order in each: the table behind the zoo.
 
 Expected outcomes hold for a wallet that spends `SPEND_WEI` in a fresh pool, and sells all of it after.
-Source: design §5 (ONC-08, ONC-11), §6; chain-simulation §3.
+Source: design §5 (ONC-08, ONC-11), §6.
 """
 
 from __future__ import annotations

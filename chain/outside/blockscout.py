@@ -1,6 +1,6 @@
 """Blockscout: how many addresses hold a token.
 
-Source: robinhood-chain §6; `GET /api/v2/tokens/{address}`, about 180 requests a window, so that few are asked at a time.
+Source: its public interface, `GET /api/v2/tokens/{address}`, about 180 requests a window, so that few are asked at a time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """DexScreener: prices, depth and volume in dollars of a token's main pair.
 
-Source: robinhood-chain §6; `GET /tokens/v1/{chain}/{up to 30 addresses}`, 300 requests a minute, no key.
+Source: its public interface, `GET /tokens/v1/{chain}/{up to 30 addresses}`, 300 requests a minute, no key.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """GeckoTerminal: which pools it calls trending.
 
-Source: robinhood-chain §6; `GET /networks/{network}/trending_pools`, 30 requests a minute, no key.
+Source: its public interface, `GET /networks/{network}/trending_pools`, 30 requests a minute, no key.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _turn() -> tuple[RuleRow, ...]:
 def _results() -> tuple[RuleRow, ...]:
     return (
         RuleRow("ONC-16", ENFORCED, "parts per million, rounded down", "001 §4", "The score is the change of the headline ledger's liquidation value in ETH; n is shown, and one short run is an anecdote."),
-        RuleRow("ONC-17", PLANNED, "2 s.e.", "001 §4, methods §2.4", "A finding needs one window, a difference beyond the noise floor, and both stacks above the random trader."),
+        RuleRow("ONC-17", PLANNED, "2 s.e.", "001 §4, design §10", "A finding needs one window, a difference beyond the noise floor, and both stacks above the random trader."),
         RuleRow("ONC-18", RECORDED, "–", "001 §4", "Stacks tried are counted automatically and shown beside every leaderboard."),
         RuleRow("ONC-19", RECORDED, "API list price", "001 §4", "Results also after compute, on five bases labelled with method, source and range."),
         RuleRow("ONC-20", PLANNED, "–", "001 §6", "Hypothesis, window, stacks and decision rule are hashed before the window opens, and reports cite the hash."),

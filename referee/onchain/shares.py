@@ -1,7 +1,7 @@
 """Shares: what holdings that a token keeps in shares come to in token units, read in the very block they would be sold in.
 
 Such a token's balances change by themselves, so a book counts shares and every order and mark asks anew.
-Source: design §6; chain-simulation §3.
+Source: design §6.
 """
 
 from __future__ import annotations

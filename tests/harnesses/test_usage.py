@@ -1,4 +1,4 @@
-"""Usage: every flavour's counts become one record, and disagreement is flagged (methods §2.6)."""
+"""Usage: every flavour's counts become one record, and disagreement is flagged (design §10)."""
 
 import pytest
 
