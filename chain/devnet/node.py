@@ -38,6 +38,8 @@ READY_NAP_S = 0.01
 SETTLE_S = 0.02
 """A node whose port was taken meanwhile ends within this, and it was another one that answered."""
 CALL_S_MAX = 60
+ASK_S_MAX = 1
+"""How long a node that may be up is waited for: whoever took its port meanwhile may never answer."""
 START_TRIES = 3
 PARENT_DEATH_SIGNAL = 1
 
@@ -165,12 +167,20 @@ def _free_port() -> int:
 
 
 def _answers(node: Node) -> bool:
+    asking = Line(node.port, ASK_S_MAX)
+    try:
+        return _answers_on(asking, node.process)
+    finally:
+        asking.hang_up()
+
+
+def _answers_on(asking: Line, process: subprocess.Popen) -> bool:
     for _ in range(READY_TRIES):
         try:
-            known = int(node.call("eth_chainId", []), 16) == CHAIN_ID
-            return known and not _ended_within(node.process, SETTLE_S)
+            known = int(asking.call("eth_chainId", []), 16) == CHAIN_ID
+            return known and not _ended_within(process, SETTLE_S)
         except ChainFault:
-            if _ended_within(node.process, READY_NAP_S):
+            if _ended_within(process, READY_NAP_S):
                 return False
     return False
 

@@ -166,12 +166,13 @@ async def _ready(owner: subprocess.Popen, folder: Path, clock: Clock, progress: 
     gave_up = owner.poll() is None
     owner.kill()
     owner.wait()
-    raise ChainFault("dead", f"the local chain did not come up: {_why(owner, folder, gave_up)}")
+    raise ChainFault("dead", f"the local chain did not come up: {_why(owner, folder, written, gave_up)}")
 
 
-def _why(owner: subprocess.Popen, folder: Path, gave_up: bool) -> str:
+def _why(owner: subprocess.Popen, folder: Path, last: Standing | None, gave_up: bool) -> str:
     if gave_up:
-        return f"no block came for {QUIET_MS_MAX // 1_000} s; is the machine out of memory, or busy?"
+        reached = "its process did not begin" if last is None else f"it stood at block {last.height}" if last.url else "its node did not come up"
+        return f"{reached} for {QUIET_MS_MAX // 1_000} s; is the machine out of memory, or busy?"
     if owner.returncode < 0:
         return f"its process was ended by signal {-owner.returncode}"
     said = (folder / "owner.log").read_text(errors="replace").strip().splitlines()

@@ -2,6 +2,7 @@
 
 import os
 import select
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,14 @@ def test_a_node_that_is_gone_is_a_fault(tmp_path):
     node.stop()
     with pytest.raises(ChainFault, match="dead"):
         node.call("eth_chainId", [])
+
+
+def test_a_port_that_a_silent_stranger_took_is_given_up():
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        with pytest.raises(ChainFault, match="did not come up"):
+            start(require(), port=stranger.getsockname()[1])
 
 
 def test_a_refusal_names_the_method(chain):
