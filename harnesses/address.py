@@ -21,6 +21,10 @@ TAIL_LENGTH_MIN = 6
 
 BLOT = b"[secret]"
 
+_ESCAPED = re.compile(rb"\\+u00(2[013-9a-fA-F]|[3467][0-9a-fA-F]|5[0-9abd-fABD-F])")
+"""A JSON escape of a printable character, quotes and backslashes left out; of more backslashes inside a text of a text."""
+_ESCAPED_TEXT = re.compile(_ESCAPED.pattern.decode())
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -38,6 +42,9 @@ class Address:
 
     def blotted(self, data: bytes) -> bytes:
         """Take every secret out of bytes, also one that is cut off at their end."""
+        plain = _ESCAPED.sub(lambda escape: bytes.fromhex(escape[1].decode()), data)
+        if any(secret in plain for secret in self._secrets()):
+            data = plain
         for secret in self._secrets():
             data = data.replace(secret, BLOT)
             for length in range(min(len(secret) - 1, len(data)), TAIL_LENGTH_MIN - 1, -1):
@@ -48,6 +55,9 @@ class Address:
 
     def blotted_text(self, text: str) -> str:
         """Take every secret out of text."""
+        plain = _unescaped(text)
+        if any(secret.decode() in plain for secret in self._secrets()):
+            text = plain
         for secret in self._secrets():
             text = text.replace(secret.decode(), BLOT.decode())
         return text
@@ -68,13 +78,17 @@ class Address:
         """Whether a reply holds a secret once its pieces are put together."""
         calls = [part for call in reply.tool_calls for part in (call.id, call.name, call.arguments_text)]
         said = "\n".join((reply.text, reply.reasoned, reply.model_reported, *calls, repr(reply.native)))
-        return any(secret.decode() in said for secret in self._secrets())
+        return any(secret.decode() in said or secret.decode() in _unescaped(said) for secret in self._secrets())
 
     def _secrets(self) -> list[bytes]:
         """Every form of every secret, longest first."""
         found = {self.key, *_secrets_of(self.url)}
         forms = {form for secret in found for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], secret.replace("/", "\\/"))}
         return sorted((form.encode() for form in forms if len(form) >= SECRET_LENGTH_MIN), key=len, reverse=True)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED_TEXT.sub(lambda escape: chr(int(escape[1], 16)), text)
 
 
 def _secrets_of(url: str) -> list[str]:

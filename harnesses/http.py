@@ -144,7 +144,8 @@ class HttpDoor:
             came = f"after {len(wire.answer)} bytes of an answer" if wire.answer else "before the provider sent anything"
             raise LimitSpent("time", f"the turn's time was over {came}") from None
         except ProviderFault as fault:
-            reason = plain_text(self.address.blotted_text(str(fault)), REASON_CHARS_MAX)
+            fault.args = (self.address.blotted_text(str(fault)),)
+            reason = plain_text(str(fault), REASON_CHARS_MAX)
             wire.attempts.append(Attempt(reason, wire.kept(), self._clock.monotonic_ms() - begun_ms, 0))
             raise
 

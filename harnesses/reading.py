@@ -102,7 +102,7 @@ def refuse_error(said: Record) -> None:
     if not error:
         return
     record = error if isinstance(error, dict) else {"message": str(error)}
-    kind, code = (str(record.get(name) or "")[:80] for name in ("type", "code"))
+    kind, code = (str(record.get(name) or "")[:1_000] for name in ("type", "code"))
     message = str(record.get("message") or kind or "error")[:1_000]
     number = int(code) if re.fullmatch(r"[0-9]{3}", code) else 0
     if number in (408, 429) or number >= 500 or TRANSIENT_TYPES & {kind, code}:

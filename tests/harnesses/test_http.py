@@ -18,6 +18,7 @@ from tests.harnesses.test_openai_chat import DONE, chunk, completion
 from tests.harnesses.wire import ASKED, KEY, complete, manifest, serving, status, stream, whole
 
 FINE = whole(completion({"content": "x"}))
+ESCAPED_KEY = "".join(f"\\u{ord(letter):04x}" for letter in KEY).encode()
 NOW_MS = 1_790_000_000_000
 
 
@@ -200,6 +201,24 @@ async def test_a_key_repeated_in_a_refusal_stands_in_no_message() -> None:
         with pytest.raises(ProviderFault) as fault:
             await complete(server)
     assert KEY not in str(fault.value) and "Incorrect API key" in str(fault.value)
+
+
+@pytest.mark.parametrize("answer", [whole({"error": {"message": KEY, "type": KEY, "code": f"{'x' * 70}{KEY}"}}), stream(b'data: {"error": "' + ESCAPED_KEY + b'"}\n\n'), status(400, ESCAPED_KEY.decode())], ids=["whole", "stream", "refusal"])
+async def test_a_key_repeated_in_an_error_stands_in_no_message(answer) -> None:
+    wire = Wire()
+    async with serving(answer) as server:
+        with pytest.raises(ProviderFault) as fault:
+            await complete(server, wire=wire)
+    told = str(fault.value) + repr(wire.kept()) + repr(wire.attempts)
+    assert KEY[:10] not in told and repr(ESCAPED_KEY[:24])[2:-1] not in told
+
+
+async def test_a_key_repeated_in_escapes_is_blotted_too() -> None:
+    inner = f'{{"note": "{ESCAPED_KEY.decode()}"}}'
+    wire = Wire()
+    async with serving(whole(completion({"content": inner}))) as server:
+        reply = await complete(server, wire=wire)
+    assert reply.text == '{"note": "[secret]"}' and BLOT in wire.kept()
 
 
 async def test_a_key_repeated_in_pieces_leaves_no_pieces() -> None:
