@@ -139,7 +139,8 @@ class _Playing:
     def _hold_output(self, reply: Reply) -> None:
         most = self._limits.output_tokens_max
         if reply.stop == "length" or (most is not None and self._used.output_tokens > most):
-            raise LimitSpent("output", _spent(self._used, most))
+            own = "the provider cut the answer off; " if most is None or self._used.output_tokens < most else ""
+            raise LimitSpent("output", own + _spent(self._used, most))
 
     def _told_of_call_in_text(self, reply: Reply) -> bool:
         """Tell a model that it wrote a tool call into its text; it is not carried out."""

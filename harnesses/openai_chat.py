@@ -24,6 +24,7 @@ from harnesses.usage import chat_usage, with_reasoning
 
 _STOPS: dict[str, Stop] = {
     "stop": "end", "eos": "end", "end_turn": "end", "tool_calls": "tools", "function_call": "tools", "length": "length", "max_tokens": "length",
+    "max_output_tokens": "length", "model_length": "length",
 }  # fmt: skip
 BROKEN = ("error", "abort")
 """Stops that are the host's failure, not the model's end."""
@@ -126,7 +127,7 @@ class ChatReading(AnswerReading):
         calls = tuple(ToolCall(*(str(call[part]) for part in ("id", "name", "arguments"))) for call in self._calls.values())
         answered = text + "".join(call.name + call.arguments_text for call in calls)
         usage = self._usage and with_reasoning(self._usage, reasoned, answered)
-        stop = _STOPS.get(self._stop, "other") if self._stop else ("tools" if calls else "end")
+        stop = _STOPS.get(self._stop.lower(), "other") if self._stop else ("tools" if calls else "end")
         return Reply(text, calls, usage, stop, self._model, self._native(shown), reasoned)
 
     def _native(self, shown: dict[str, str]) -> Record | None:
@@ -149,7 +150,7 @@ class ChatReading(AnswerReading):
 
     def _take_choice(self, choice: Record, said: Any) -> None:
         self._stop = text_of(choice.get("finish_reason")) or self._stop
-        if self._stop in BROKEN:
+        if self._stop.lower() in BROKEN:
             raise TransportFault("error", f"the provider stopped with {self._stop}")
         if not isinstance(said, dict):
             return

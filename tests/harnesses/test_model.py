@@ -98,6 +98,11 @@ async def test_an_answer_cut_off_by_the_limit_is_out_of_output_with_the_share_of
     assert ended.reason == "1000 of 1000 output tokens used, 99 % of it hidden reasoning"
 
 
+async def test_an_answer_cut_off_before_our_limit_says_that_the_provider_did_it() -> None:
+    ended = await turn(Reply("{", usage=Usage(10, 0, 0, 40, 0), stop="length"))
+    assert ended.reason == "the provider cut the answer off; 40 of 1000 output tokens used, 0 % of it hidden reasoning"
+
+
 @pytest.mark.parametrize(("output", "outcome"), [(995, Outcome.ANSWERED), (996, Outcome.OUT_OF_OUTPUT), (1_000, Outcome.OUT_OF_OUTPUT)])
 async def test_the_output_limit_is_of_the_turn_and_not_of_a_step(output: int, outcome: Outcome) -> None:
     assert (await turn(wants(call(), output=output), DONE)).outcome == outcome

@@ -120,6 +120,12 @@ async def test_hidden_reasoning_that_ate_the_output_limit_is_seen() -> None:
     assert (reply.stop, reply.text, reply.usage.output_tokens, reply.usage.reasoning_tokens) == ("length", "", 500, 500)
 
 
+@pytest.mark.parametrize("word", ["length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length"])
+async def test_an_answer_that_any_host_cut_off_is_known_as_cut_off(word: str) -> None:
+    async with serving(whole(completion({"content": "{}"}, word))) as server:
+        assert (await complete(server)).stop == "length"
+
+
 async def test_hidden_reasoning_that_is_shown_but_not_counted_is_shared_out_and_flagged() -> None:
     usage = {"prompt_tokens": 9, "completion_tokens": 100, "total_tokens": 109}
     async with serving(whole(completion({"content": "x" * 10, "reasoning": "y" * 90}, usage=usage))) as server:
