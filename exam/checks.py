@@ -92,7 +92,7 @@ def tool_calls_well_formed(turn: Turn, sheet: Sheet) -> str:
     ill = [use for use in turn.tool_uses if use.reason in (*ILL_FORMED, BAD_ARGUMENTS)]
     if not ill:
         return ""
-    return f"{len(ill)} of {len(turn.tool_uses)} calls: step {ill[0].step}, call {ill[0].call}, {ill[0].name}: {ill[0].reason}"
+    return f"{len(ill)} of {len(turn.tool_uses)} calls: step {ill[0].step}, call {ill[0].call}, {ill[0].name or 'unnamed'}: {ill[0].reason}"
 
 
 def named_inputs(turn: Turn, sheet: Sheet) -> str:
