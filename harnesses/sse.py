@@ -1,7 +1,8 @@
 """Server-sent events: a stream of bytes made into events, as it comes.
 
 Source: WHATWG HTML, server-sent events: lines end in CR, LF or both; `data` lines of one event are joined; a line that
-begins with a colon is a comment; what is not ended by an empty line was cut off and is no event.
+begins with a colon is a comment; what is not ended by an empty line was cut off and is no event. Other
+than that standard says, bytes that are not UTF-8 are not mended: they stay visible, as halves of character pairs.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class EventReader:
     def _line(self, line: bytes) -> ServerEvent | None:
         if not line:
             return self._dispatch()
-        field, _, value = line.decode("utf-8", "replace").partition(":")
+        field, _, value = line.decode("utf-8", "surrogateescape").partition(":")
         value = value.removeprefix(" ")
         if field == "data":
             self._data.append(value)

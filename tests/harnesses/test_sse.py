@@ -28,3 +28,7 @@ def test_where_the_bytes_are_cut_makes_no_difference(cuts: list[int]) -> None:
 @pytest.mark.parametrize("chunks", [[b""], [b": only a comment\n\n"], [b"\r"], [b"event: named\n\n"]])
 def test_without_data_there_is_no_event(chunks: list[bytes]) -> None:
     assert read(chunks) == []
+
+
+def test_bytes_that_are_no_text_are_not_mended() -> None:
+    assert read([b"data: a\xff\n\n"]) == [ServerEvent("", "a\udcff")]
