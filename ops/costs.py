@@ -45,13 +45,20 @@ def tokens_text(usages: Sequence[UsageTold]) -> str:
     cached = f" ({total['cached_tokens']:,} cached)" if total["cached_tokens"] else ""
     hidden = f" ({total['reasoning_tokens']:,} hidden)" if total["reasoning_tokens"] else ""
     flags = sorted({flag for usage in known for flag in usage.get("flags", ())})
-    return f"{total['input_tokens']:,}{cached} in, {total['output_tokens']:,}{hidden} out{f' [{chr(44).join(flags)}]' if flags else ''}"
+    partly = f", counted on {len(known)} of {len(usages)} steps" if len(known) < len(usages) else ""
+    return f"{total['input_tokens']:,}{cached} in, {total['output_tokens']:,}{hidden} out{f' [{chr(44).join(flags)}]' if flags else ''}{partly}"
+
+
+def used_text(usages: Sequence[UsageTold]) -> str:
+    """Say what steps used, inside a sentence."""
+    said = tokens_text(usages)
+    return f"tokens {said}" if said == UNREPORTED else f"{said.replace(' out', ' out tokens', 1)}"
 
 
 def price_text(model: str) -> str:
     """Say which price a cost stands on."""
     price = list_price(model)
-    return UNPRICED if price is None else f"list price of {price.model} at {price.provider}, {price.source}, {price.as_of}"
+    return "the model has no list price" if price is None else f"list price of {price.model} at {price.provider}, {price.source}, {price.as_of}"
 
 
 @dataclass(slots=True)
@@ -89,4 +96,4 @@ class Spent:
         waited = f", waited {self.waited_ms / 1_000:.1f} s" if self.waited_ms else ""
         tools = f"{self.tools} tool call{'' if self.tools == 1 else 's'}"
         refused = f" ({self.refused} refused)" if self.refused else ""
-        return f"{self.steps} step{'' if self.steps == 1 else 's'}, {tools}{refused}, {tokens_text(self.usages)} tokens, {latency_ms / 1_000:.1f} s{waited}"
+        return f"{self.steps} step{'' if self.steps == 1 else 's'}, {tools}{refused}, {used_text(self.usages)}, {latency_ms / 1_000:.1f} s{waited}"

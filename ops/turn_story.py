@@ -13,7 +13,7 @@ from typing import Any
 from ledgers.events import Event, encode, kind_of
 from ledgers.journal import Journal
 from ledgers.plain_text import plain_text
-from ops.costs import Spent, cost_text, price_text, tokens_text, usages_cost
+from ops.costs import Spent, cost_text, price_text, usages_cost, used_text
 from ops.lines import asked_text, counted, line_of, plain
 from ops.names import TokenName, names_in
 from ops.reading import WrongUse
@@ -143,7 +143,7 @@ def _chapter(story: TurnStory, event: Event, journal: Journal) -> Iterator[tuple
         case StepCounted():
             usage = asdict(event.tokens) if event.tokens else None
             waited = f", waited {event.wait_ms / 1_000:.1f} s" if event.wait_ms else ""
-            yield "", f"{tokens_text([usage])} tokens, stopped: {event.stop or 'no answer'}, {plain(event.model_reported) or 'unnamed model'}{waited}"
+            yield "", f"{used_text([usage])}, stopped: {event.stop or 'no answer'}, {plain(event.model_reported) or 'unnamed model'}{waited}"
             yield from (("", f"attempt failed: {plain(tried.reason)} after {tried.latency_ms} ms, then waited {tried.wait_ms} ms") for tried in event.attempts)
         case ToolCalled():
             yield "tool", f"{plain(event.name) or '?'} {_blob_text(journal, event.arguments_sha256)}"

@@ -15,6 +15,7 @@ from harnesses.message import Usage
 from harnesses.outcome import Step, ToolUse
 from harnesses.provider import Answer
 from ledgers.clock import VirtualClock
+from ops.costs import used_text
 from ops.reading import WrongUse
 from ops.tail import tell
 from ops.turn_story import PLAN_TICK, read_turn, turn_data, turn_text
@@ -81,7 +82,13 @@ async def test_what_a_turn_cost_at_list_price_is_told_with_the_price_it_stands_o
 
 async def test_a_model_without_a_list_price_is_unpriced_and_never_zero():
     text = await story(model="gemma-3-270m")
-    assert "cost        unpriced (unpriced)" in text and "0.00" not in text.split("cost ")[1]
+    assert "cost        unpriced (the model has no list price)" in text and "0.00" not in text.split("cost ")[1]
+
+
+def test_tokens_that_only_some_steps_counted_are_said_to_be_partly_counted():
+    counted = {"input_tokens": 10, "cached_tokens": 0, "output_tokens": 5, "reasoning_tokens": 0}
+    assert used_text([counted, None]) == "10 in, 5 out tokens, counted on 1 of 2 steps"
+    assert (used_text([None]), used_text([counted])) == ("tokens not reported", "10 in, 5 out tokens")
 
 
 async def test_a_model_that_calls_itself_otherwise_than_in_the_exam_is_flagged():
