@@ -136,14 +136,14 @@ def of_turn(turn: Turn, orders_max: int) -> Decision | Malformed | None:
     if turn.outcome not in (Outcome.ANSWERED, Outcome.MALFORMED):
         return None
     if turn.answer is None:
-        return Malformed("too_long", plain_text(turn.reason, DETAIL_CHARS_MAX))
+        return Malformed("too_long", plain_text(turn.reason.removeprefix("too_long: "), DETAIL_CHARS_MAX))
     return parse(turn.answer, orders_max)
 
 
 def _decision(body: dict[str, Any], orders_max: int) -> Decision:
-    _fields(body, ("schema", "orders"), ("inputs", "note"), "the decision")
-    if body["schema"] != SCHEMA:
+    if body.get("schema", SCHEMA) != SCHEMA:
         _refuse("wrong_schema", f"schema is {str(body['schema'])[:40]!r}, expected {SCHEMA!r}")
+    _fields(body, ("schema", "orders"), ("inputs", "note"), "the decision")
     orders = _typed(body["orders"], list, "orders")
     if len(orders) > orders_max:
         _refuse("too_many_orders", f"{len(orders)} orders, at most {orders_max}")
