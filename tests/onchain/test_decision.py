@@ -122,9 +122,7 @@ def test_a_turn_without_an_answer_brings_no_decision_even_when_text_is_left_of_i
 
 def test_a_malformed_turn_brings_its_reason() -> None:
     assert of_turn(ended(Outcome.MALFORMED, "buy!"), ORDERS_MAX).reason == "not_json"
-    assert of_turn(ended(Outcome.MALFORMED, None, "too_long: 9 bytes"), ORDERS_MAX) == Malformed(
-        "too_long", "too_long: 9 bytes"
-    )
+    assert of_turn(ended(Outcome.MALFORMED, None, "too_long: 9 bytes"), ORDERS_MAX) == Malformed("too_long", "9 bytes")
 
 
 def test_the_reading_that_a_turn_asks_for_names_the_reason_or_none() -> None:
