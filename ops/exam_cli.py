@@ -189,7 +189,8 @@ def replayed(settings: Settings, name: str) -> tuple[str, Any, bool]:
     found, different = heard_again(sitting, sittings, exam_sheets())
     data = {"sitting": name, "equal": not different, "standing": found.standing, "different": different}
     if different:
-        return "\n".join([f"{name} comes out otherwise:", *different]), data, False
+        why = "comes out otherwise" if found.standing else "cannot be heard again, the exam has changed since"
+        return "\n".join([f"{name} {why}:", *different]), data, False
     return f"{name}: {counted(len(sitting['turns']), 'turn')} heard again from their bytes, {verdict_text(sitting['verdict'])} as recorded", data, True
 
 
