@@ -42,6 +42,14 @@ def kill(pid: int) -> None:
     wait_for_end(pid)
 
 
+async def with_its_node(home, building: asyncio.Future) -> standing.Standing:
+    """The chain that is being built, as soon as its node is up."""
+    while (begun := process.status(home)) is None or not begun.url:
+        assert not building.done(), building
+        await CLOCK.sleep_until(CLOCK.now_ms() + 5)
+    return begun
+
+
 def block_hash(found: standing.Standing, block: int) -> str:
     port = int(found.url.rsplit(":", 1)[1])
     return Line(port).call("eth_getBlockByNumber", [hex(block), False])["hash"]
@@ -125,8 +133,7 @@ async def test_progress_is_told_while_a_chain_is_built(home):
 
 async def test_an_interrupted_build_leaves_no_owner_and_no_node(home):
     building = asyncio.ensure_future(process.up(home, clock=CLOCK, seed=SEED))
-    while (begun := process.status(home)) is None or not begun.url:
-        await CLOCK.sleep_until(CLOCK.now_ms() + 5)
+    begun = await with_its_node(home, building)
     building.cancel()
     with pytest.raises(asyncio.CancelledError):
         await building
@@ -136,8 +143,7 @@ async def test_an_interrupted_build_leaves_no_owner_and_no_node(home):
 
 async def test_a_builder_that_is_killed_is_said_with_its_signal(home):
     building = asyncio.ensure_future(process.up(home, clock=CLOCK, seed=SEED))
-    while (begun := process.status(home)) is None or not begun.url:
-        await CLOCK.sleep_until(CLOCK.now_ms() + 5)
+    begun = await with_its_node(home, building)
     os.kill(begun.owner_pid, signal.SIGKILL)
     with pytest.raises(ChainFault, match="did not come up: its process was ended by signal 9"):
         await building
