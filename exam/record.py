@@ -61,9 +61,12 @@ class Sittings:
         """Name the next sitting."""
         return f"s{len(self.all()) + 1}"
 
-    def pass_of(self, stack: Stack) -> ExamPass | None:
-        """The latest pass of a model on a harness, if there is one. Raises: CorruptJournal."""
-        passes = [exam_pass(record, sitting) for record, sitting in self.all() if sitting["verdict"]["standing"] == PASS]
+    def pass_of(self, stack: Stack, exam: str) -> ExamPass | None:
+        """The latest pass of a model on a harness in the exam of that hash, if there is one; an older exam's counts no more.
+
+        Raises: CorruptJournal."""
+        sat = [(record, sitting) for record, sitting in self.all() if sitting["exam_sha256"] == exam]
+        passes = [exam_pass(record, sitting) for record, sitting in sat if sitting["verdict"]["standing"] == PASS]
         return next((found for found in reversed(passes) if found.admits(stack)), None)
 
     def add(self, sitting: Sitting, blobs: Mapping[str, bytes]) -> Record:

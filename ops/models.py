@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from exam.record import Sittings
+from exam.sheets import exam_sha256, exam_sheets
 from harnesses.catalog import endpoint_of, http_door
 from harnesses.http import HttpDoor
 from harnesses.manifest import Harness, ModelManifest, TurnLimits, load_harness
@@ -85,7 +86,7 @@ class Models:
             plan_ms_max=manifest.limits.plan_ms_max,
             planner=self.provider(asked.model, harness, manifest.limits.plan, tools),
             limits=limits_told(manifest),
-            exam_pass=sittings_of(self.settings).pass_of(stack),
+            exam_pass=sittings_of(self.settings).pass_of(stack, exam_sha256(exam_sheets())),
         )
 
     def provider(self, model: str, harness: Harness, limits: TurnLimits, tools: ToolboxFor) -> Provider:

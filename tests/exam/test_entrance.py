@@ -10,6 +10,7 @@ import pytest
 
 from exam.entrance import FAIL, NOT_SAT, PASS, Candidate, outage, sit, verdict
 from exam.record import Sittings, heard_again, sitting_of
+from exam.sheets import exam_sha256
 from harnesses.message import Usage
 from harnesses.outcome import Outcome
 from harnesses.provider import Answer, LimitSpent, ProviderFault
@@ -21,6 +22,7 @@ from tests.exam.given import LEAF, a_buy, a_sheet, a_step, a_turn, deciding
 
 T0 = 1_790_000_000_000
 SHEETS = tuple(a_sheet(name=name) for name in ("one", "two", "three"))
+EXAM = exam_sha256(SHEETS)
 STACK = Stack(
     name="m", provider="hosted", model="m", harness_sha256="a" * 64, prompt_sha256="b" * 64, tools_sha256="c" * 64, params=()
 )  # fmt: skip
@@ -139,17 +141,21 @@ async def test_every_sitting_is_kept_in_order_dated_and_with_the_model_reported(
 async def test_a_pass_belongs_to_one_model_on_one_harness_identity_ONC_13(tmp_path):
     sittings = await recorded(tmp_path, GOOD, GOOD, GOOD)
     others = [replace(STACK, **{part: "x"}) for part in ("model", "provider", "harness_sha256", "tools_sha256")]
-    assert sittings.pass_of(STACK) and [sittings.pass_of(other) for other in others] == [None] * 4
+    assert sittings.pass_of(STACK, EXAM) and [sittings.pass_of(other, EXAM) for other in others] == [None] * 4
+
+
+async def test_a_pass_of_another_exam_admits_nobody_ONC_13(tmp_path):
+    assert (await recorded(tmp_path, GOOD, GOOD, GOOD)).pass_of(STACK, exam_sha256(SHEETS[:2])) is None
 
 
 async def test_a_failed_sitting_admits_nobody(tmp_path):
-    assert (await recorded(tmp_path, a_turn("no"), GOOD, GOOD)).pass_of(STACK) is None
+    assert (await recorded(tmp_path, a_turn("no"), GOOD, GOOD)).pass_of(STACK, EXAM) is None
 
 
 async def test_a_later_failure_does_not_take_a_pass_away_and_both_stay(tmp_path):
     await recorded(tmp_path, GOOD, GOOD, GOOD)
     sittings = await recorded(tmp_path, a_turn("no"), GOOD, GOOD)
-    assert sittings.pass_of(STACK).sitting == "s1" and len(sittings.all()) == 2
+    assert sittings.pass_of(STACK, EXAM).sitting == "s1" and len(sittings.all()) == 2
 
 
 @pytest.mark.parametrize("turns", [(GOOD, GOOD, GOOD), (GOOD, a_turn("no"), GOOD), (ProviderFault("down"),), (LimitSpent("output"), GOOD, GOOD)])
@@ -172,7 +178,7 @@ async def test_one_changed_byte_in_the_record_is_found(tmp_path):
     path = tmp_path / "sittings.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"standing":"fail"', b'"standing":"pass"'))
     with pytest.raises(CorruptJournal):
-        sittings.pass_of(STACK)
+        sittings.pass_of(STACK, EXAM)
 
 
 async def test_a_changed_blob_is_found(tmp_path):
