@@ -6,13 +6,13 @@ in their place, or the provider refuses the next step. All answers to the calls 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from harnesses.calls import NotACall, read_arguments
-from harnesses.endpoint import StepLimits, Wire
-from harnesses.http import HttpDoor, TransportFault
-from harnesses.manifest import ANSWER_TOKENS_MIN, ModelManifest
+from harnesses.dialect import Dialect
+from harnesses.endpoint import StepLimits
+from harnesses.http import TransportFault
+from harnesses.manifest import ANSWER_TOKENS_MIN
 from harnesses.message import Message, Reply, Stop, ToolCall
 from harnesses.provider import LimitSpent, ProviderFault
 from harnesses.reading import AnswerReading, Record, arguments_of, read_record, refuse_error, text_of
@@ -29,23 +29,16 @@ _STOPS: dict[str, Stop] = {
 }  # fmt: skip
 
 
-class Anthropic:
+class Anthropic(Dialect):
     """Completes a conversation by Anthropic messages."""
 
-    def __init__(self, manifest: ModelManifest, model: str, door: HttpDoor) -> None:
-        self._manifest = manifest
-        self._model = model
-        self._door = door
+    PATH = "messages"
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits, wire: Wire
-    ) -> Reply:
-        """Answer once. Raises: ProviderFault, LimitSpent."""
-        body = json.dumps(self._body(messages, tools, limits), ensure_ascii=True, separators=(",", ":")).encode()
-        headers = {"anthropic-version": VERSION, "x-api-key": self._door.address.key}
-        return await self._door.ask(
-            self._door.address.path("messages"), headers, body, limits.deadline_ms, wire, AnthropicReading
-        )
+    def _reading(self) -> AnswerReading:
+        return AnthropicReading()
+
+    def _headers(self, key: str) -> Record:
+        return {"anthropic-version": VERSION, "x-api-key": key}
 
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
         assert limits.output_tokens_max is not None, "a manifest of this kind has an output limit"

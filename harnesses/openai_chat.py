@@ -8,13 +8,12 @@ without `[DONE]`. Written strictly: content is always text, since some local ser
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from harnesses.endpoint import StepLimits, Wire
-from harnesses.http import HttpDoor, TransportFault
-from harnesses.manifest import ModelManifest
+from harnesses.dialect import Dialect
+from harnesses.endpoint import StepLimits
+from harnesses.http import TransportFault
 from harnesses.message import Message, Reply, Stop, ToolCall, Usage
 from harnesses.provider import ProviderFault
 from harnesses.reading import AnswerReading, Record, arguments_of, read_record, refuse_error, text_of
@@ -33,24 +32,13 @@ SIGNED_FIELDS = ("extra_content",)
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 
-class OpenAiChat:
+class OpenAiChat(Dialect):
     """Completes a conversation by chat completions."""
 
-    def __init__(self, manifest: ModelManifest, model: str, door: HttpDoor) -> None:
-        self._manifest = manifest
-        self._model = model
-        self._door = door
+    PATH = "chat/completions"
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits, wire: Wire
-    ) -> Reply:
-        """Answer once. Raises: ProviderFault, LimitSpent."""
-        body = json.dumps(self._body(messages, tools, limits), ensure_ascii=True, separators=(",", ":")).encode()
-        key = self._door.address.key
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return await self._door.ask(
-            self._door.address.path("chat/completions"), headers, body, limits.deadline_ms, wire, ChatReading
-        )
+    def _reading(self) -> AnswerReading:
+        return ChatReading()
 
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
         provider, sampling, reasoning = self._manifest.provider, self._manifest.sampling, self._manifest.reasoning

@@ -7,12 +7,11 @@ without them was cut off.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from harnesses.endpoint import StepLimits, Wire
-from harnesses.http import HttpDoor, TransportFault
-from harnesses.manifest import ModelManifest
+from harnesses.dialect import Dialect
+from harnesses.endpoint import StepLimits
+from harnesses.http import TransportFault
 from harnesses.message import Message, Reply, Stop, ToolCall
 from harnesses.provider import ProviderFault
 from harnesses.reading import AnswerReading, Record, arguments_of, read_record, refuse_error, text_of
@@ -24,24 +23,13 @@ LAST = ("response.completed", "response.incomplete", "response.failed", "respons
 LENGTH = ("max_output_tokens", "max_tokens", "length")
 
 
-class OpenAiResponses:
+class OpenAiResponses(Dialect):
     """Completes a conversation by OpenAI responses."""
 
-    def __init__(self, manifest: ModelManifest, model: str, door: HttpDoor) -> None:
-        self._manifest = manifest
-        self._model = model
-        self._door = door
+    PATH = "responses"
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits, wire: Wire
-    ) -> Reply:
-        """Answer once. Raises: ProviderFault, LimitSpent."""
-        body = json.dumps(self._body(messages, tools, limits), ensure_ascii=True, separators=(",", ":")).encode()
-        key = self._door.address.key
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return await self._door.ask(
-            self._door.address.path("responses"), headers, body, limits.deadline_ms, wire, ResponsesReading
-        )
+    def _reading(self) -> AnswerReading:
+        return ResponsesReading()
 
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
         body: Record = {"model": self._model, "store": False, "max_output_tokens": limits.output_tokens_max}
