@@ -20,7 +20,6 @@ from chain.network import Network
 from chain.router import Tx
 from chain.rpc import METHOD_MISSING, RpcRefused
 from ledgers.errors import ChainFault
-from ledgers.money import Wei
 
 READER = "0x00000000000000000000000000000000005eade5"
 """Sends the reads; funded by override only."""
@@ -312,8 +311,3 @@ def revert_word(answer: CallAnswer) -> str:
     if data[:4] == bytes.fromhex("4e487b71") and len(data) >= 36:
         return f"reverted: panic 0x{int.from_bytes(data[4:36]) & 0xFF:02x}"
     return f"reverted: 0x{data[:4].hex()}" if data else "reverted without a reason"
-
-
-def fee_of(simulated: Simulated, handles: Sequence[Handle], gas_price_wei: int) -> Wei:
-    """Gas charged to the sender by some calls."""
-    return Wei(sum(simulated[handle].gas_used for handle in handles) * gas_price_wei)

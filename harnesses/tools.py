@@ -52,12 +52,3 @@ class Toolbox(Protocol):
     async def use(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
         """Use one tool of `specs`; arguments that do not fit are answered, never raised."""
         ...
-
-
-class NoTools:
-    """A toolbox without tools."""
-
-    specs: tuple[ToolSpec, ...] = ()
-
-    async def use(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
-        return ToolAnswer(b'{"error":"unknown_tool"}', False, "unknown_tool")
