@@ -2,7 +2,8 @@
 
 An event is a frozen, keyword-only dataclass whose class name is its kind. Fields are: str, bool, int (within ±(2^53 − 1)),
 a Money type (a decimal string in JSON), None-able versions of these, nested frozen dataclasses, and tuples of these.
-Nothing else: no floats, no dicts. A bench passes its closed tuple of kinds to `decode`.
+Nothing else: no floats, no dicts. A bench passes its closed tuple of kinds to `decode`. A field with a default is one that
+older journals do not have: it is always written, and may be missing when read.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any
 
@@ -114,9 +115,10 @@ def _reader(annotation: Any) -> Callable[[Any], Any]:
 
 def _dataclass_reader(annotation: Any) -> Callable[[Any], Any]:
     parts = {name: _reader(hint) for name, hint in _hints(annotation).items()}
+    known_before = {field.name for field in fields(annotation) if field.default is MISSING}
 
     def read(value: Any) -> Any:
-        if type(value) is not dict or value.keys() != parts.keys():
+        if type(value) is not dict or not (known_before <= value.keys() <= parts.keys()):
             raise ValueError(f"{annotation.__name__} takes an object with {sorted(parts)}, got {str(value)[:200]}")
         for name, part in value.items():
             value[name] = parts[name](part)

@@ -1,6 +1,6 @@
 """JOURNAL.md: the journal explained to a stranger, written from the code so that it cannot drift.
 
-`python -m ledgers.journal_md referee.onchain.events` rewrites it; every argument is a module with a closed tuple `KINDS`.
+`python -m ledgers.journal_md referee.onchain.kinds` rewrites it; every argument is a module with a closed tuple `KINDS`.
 """
 
 from __future__ import annotations

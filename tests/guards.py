@@ -330,7 +330,7 @@ def thawed_events(modules: Iterable[Module]) -> list[str]:
     """Event classes that are not frozen, keyword-only dataclasses, or that the bench's KINDS leave out."""
     found = []
     for module in modules:
-        if not (module.bench and module.path.endswith("/events.py")):
+        if not (module.bench and module.path.endswith("events.py")):
             continue
         kinds = _kinds(module.tree)
         for node in module.tree.body:

@@ -1,4 +1,4 @@
-"""What can happen in an on-chain window; the closed tuple `KINDS` is all a journal of this bench may hold.
+"""What can happen in an on-chain window, liquidity positions and further ledgers apart; `kinds.KINDS` is all of it.
 
 Source: 001 §2.2–2.3. Fields and units are listed in `ledgers/JOURNAL.md`.
 """
@@ -14,6 +14,11 @@ from ledgers.postings import Entry
 HEADLINE = "headline"
 PERMISSIVE = "permissive"
 LEDGERS = (HEADLINE, PERMISSIVE)
+"""Ledgers that share the boards of orders."""
+DELAYED = "delayed"
+IMPACT = "impact"
+FURTHER_LEDGERS = (DELAYED, IMPACT)
+"""Ledgers with simulations of their own, where the rules declare them."""
 
 
 # --- values inside events -------------------------------------------------------------------------------------------
@@ -49,6 +54,19 @@ class OrderAsked:
     amount_raw: TokenRaw | None
     """Exact token units to sell; none for a buy and for `all`."""
     sell_all: bool
+    pool: str = ""
+    """open-lp: the pool's address, or the 32-byte id of a v4 pool; empty otherwise."""
+    position: str = ""
+    """close-lp: the position's id; empty otherwise."""
+    tick_lower: int = 0
+    """open-lp: the range, lower bound inside, upper bound outside."""
+    tick_upper: int = 0
+    price_lower: str = ""
+    """open-lp: the range by price instead, decimal text of whole token 1 per whole token 0; empty where it is by tick."""
+    price_upper: str = ""
+    amount0_raw: TokenRaw | None = None
+    """open-lp: most that may leave of token 0, base units; none otherwise."""
+    amount1_raw: TokenRaw | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +101,55 @@ class Row:
     """Cross-checks that failed, e.g. `logs_differ`, `quoter_differs`."""
     digest: str
     """SHA-256 of the request and answer behind it; empty when it was not asked."""
+    to: str = ""
+    """Contract that the row's transaction calls; empty where there is none."""
+    tx_sha256: str = ""
+    """Of that transaction's contract, value and calldata."""
+    age_ms: int = 0
+    """Since a rival answered, at the board's time; 0 for our own router, whose quote is the proof."""
+    via: tuple[str, ...] = ()
+    """Places that a rival says it goes through, plain and bounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionMark:
+    """One liquidity position in a mark: what closing it and selling everything brings."""
+
+    position: str
+    status: str
+    """proven, or the reason why it counts 0: reverted, unreadable."""
+    reason: str
+    amount0_raw: TokenRaw
+    """Principal at the marked block."""
+    amount1_raw: TokenRaw
+    fees0_raw: TokenRaw
+    """Computed fees up to the marked block."""
+    fees1_raw: TokenRaw
+    close_gas_wei: Wei
+    value_wei: Wei
+    """ETH that principal and fees bring, selling gas and closing gas taken off; at least 0."""
+    fees_wei: Wei
+    """Part of the value that is fees, at the pool's price."""
+    held_wei: Wei
+    """What the amounts put in would be worth unpooled, at the same price; impermanent loss is principal less this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolCrossed:
+    """What is known of a pool that a fill went through (ONC-25)."""
+
+    pool: str
+    venue: str
+    age_s: int
+    """Chain time since it was made; −1 when unknown."""
+    top_owner: str
+    """Who owns most of its liquidity, as far as logs tell; empty when unknown."""
+    top_owner_ppm: int
+    """Share of it; −1 when unknown."""
+    top_sender: str
+    """Who sent most of its volume since the run bought (on a sell); empty otherwise."""
+    top_sender_ppm: int
+    """Share of it; −1 when unknown or a buy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -469,6 +536,8 @@ class GateTaken(Event):
     ghost_wei: Wei
     """Net ETH of the same sale with the balance set by override."""
     digest: str
+    outside: tuple[str, ...] = ()
+    """What outside sources said against the token, `source:word`; they may only worsen a verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -548,6 +617,15 @@ class OrderNotFilled(Event):
     detail: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolsCrossed(Event):
+    """The pools of a fill, recorded for findings (ONC-25); nothing of the fill depends on it."""
+
+    order_id: str
+    route: str
+    pools: tuple[PoolCrossed, ...]
+
+
 # --- marks and scores -----------------------------------------------------------------------------------------------
 
 
@@ -568,6 +646,7 @@ class MarkTaken(Event):
     """ETH plus what the holdings would bring; none when a fault left it unmeasured (never 0)."""
     fault: str
     digest: str
+    positions: tuple[PositionMark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -585,6 +664,7 @@ class WindowLiquidated(Event):
     """True when it happened after a resume later than the close."""
     entry: Entry
     evidence_sha256: str
+    positions: tuple[PositionMark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -608,6 +688,14 @@ class RunScored(Event):
     turns_total: int
     fills: int
     reorged_fills: int
+    delayed_wei: Wei | None = None
+    """Liquidation value of the delayed ledger; none where it is not kept or could not be measured."""
+    impact_wei: Wei | None = None
+    """The same of the own-impact ledger."""
+    delayed_ppm: int | None = None
+    impact_ppm: int | None = None
+    trapped: int = 0
+    """Headline holdings that could be sold when they were bought and not when the window ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -633,5 +721,5 @@ KINDS: tuple[type[Event], ...] = (
     WindowOpened, RunOpened, PassShown, PlanWritten, WindowPaused, WindowResumed, TurnAbandoned, ReorgSeen, ClockJumped, NetworkFaulted,
     NetworkRecovered, Woken, TickMissed, BundleShown, StepTaken, StepCounted, ToolCalled, TurnPlayed, DecisionTaken, DecisionMalformed,
     TurnUnavailable, BoardTaken, GateTaken, RouteSimulated, RouteReverted, RouteUnprovable, FillCredited, OrderRefused,
-    OrderNotFilled, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,
+    OrderNotFilled, PoolsCrossed, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,
 )  # fmt: skip

@@ -5,9 +5,10 @@ Source: 001 §2–4; ids and defaults as listed by `referee rules`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from ledgers.identity import identity_of
+from referee.onchain.events import DELAYED, FURTHER_LEDGERS, IMPACT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +43,33 @@ class Rules:
     """ONC-03: a tick is played when begun within min(interval / 10, this)."""
     reorg_fills_ppm_max: int
     """A run with more of its fills on lost blocks is marked."""
+    rival_answer_ms_max: int | None = None
+    """ONC-05: how long rivals may take to answer; none: no rival is asked."""
+    lp_share_ppm_max: int | None = None
+    """ONC-21: a position may come to this part of the liquidity in range with it; none: no liquidity orders."""
+    delay_ms: int | None = None
+    """ONC-22: how much later the delayed ledger simulates an order again; none: no such ledger."""
+    delay_loss_bps_max: int | None = None
+    """ONC-22: a delayed order fills when at most this much less arrives than was quoted."""
+    impact_full_ms: int | None = None
+    """ONC-23: an earlier trade of the run is felt in full so long; none: no such ledger."""
+    impact_gone_ms: int | None = None
+    """ONC-23: and fades evenly to nothing by then."""
+    impact_trades_max: int | None = None
+    """ONC-23: the latest trades that are executed again."""
+
+    @property
+    def further_ledgers(self) -> tuple[str, ...]:
+        """Ledgers with simulations of their own that these rules keep."""
+        kept = {DELAYED: self.delay_ms, IMPACT: self.impact_full_ms}
+        return tuple(name for name in FURTHER_LEDGERS if kept[name] is not None)
 
     def sha256(self) -> str:
-        """Identity of the rules."""
-        return identity_of(asdict(self))
+        """Identity of the rules; what a rule set does not declare is no part of it, so that older ones keep theirs."""
+        return identity_of({name: value for name, value in asdict(self).items() if value is not None})
 
 
-DEFAULT = Rules(
+FIRST = Rules(
     name="onc/default",
     since="2026-11-29",
     stake_micro_usd=100_000_000,
@@ -66,7 +87,20 @@ DEFAULT = Rules(
     reorg_fills_ppm_max=10_000,
 )
 
-RULES: tuple[Rules, ...] = (DEFAULT,)
+DEFAULT = replace(
+    FIRST,
+    name="onc/default-2",
+    since="2026-11-30",
+    rival_answer_ms_max=2_500,
+    lp_share_ppm_max=100_000,
+    delay_ms=2_000,
+    delay_loss_bps_max=100,
+    impact_full_ms=600_000,
+    impact_gone_ms=3_600_000,
+    impact_trades_max=64,
+)
+
+RULES: tuple[Rules, ...] = (FIRST, DEFAULT)
 """Every rule set that ever was; superseded ones stay and still replay."""
 
 

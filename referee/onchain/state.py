@@ -17,10 +17,11 @@ from ledgers.postings import BOOK, ETH
 from referee.onchain.book import EXIT_UNPROVEN, Books
 from referee.onchain.costs import Costs
 from referee.onchain.events import (
-    HEADLINE, KINDS, LEDGERS, BoardTaken, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered, OrderAsked,
+    HEADLINE, LEDGERS, BoardTaken, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered, OrderAsked,
     OrderNotFilled, OrderRefused, Pin, PlanWritten, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed, TurnUnavailable, WindowLiquidated,
     WindowOpened, WindowPaused, WindowResumed, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
+from referee.onchain.kinds import KINDS
 
 ANSWERED = "ANSWERED"
 RECENT_KEPT = 16

@@ -24,7 +24,8 @@ from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, Entry, Ledger, eth_posting, token_posting
 from ledgers.seal import export, verify_export
 from ledgers.store import Store
-from referee.onchain.events import KINDS, LEDGERS, FillCredited, TickMissed
+from referee.onchain.events import LEDGERS, FillCredited, TickMissed
+from referee.onchain.kinds import KINDS
 
 ROUNDS, ROUND_EVENTS, READ_EVENTS = 40, 64, 20_000
 TOKEN = "0x" + "ab" * 20

@@ -12,9 +12,10 @@ from ledgers.events import Event, encode
 from ledgers.journal import GENESIS, link_of
 from ledgers.journal_md import PATH, PREFACE, document
 from ledgers.money import MicroUsd, Money, TokenRaw, Wei
-from referee.onchain.events import KINDS, TickMissed
+from referee.onchain.events import TickMissed
+from referee.onchain.kinds import KINDS
 
-COMMAND = "rewrite the page with: .venv/bin/python -m ledgers.journal_md referee.onchain.events"
+COMMAND = "rewrite the page with: .venv/bin/python -m ledgers.journal_md referee.onchain.kinds"
 PAGE = PATH.read_text("utf-8")
 
 
@@ -79,7 +80,7 @@ def test_money_says_its_unit_and_numbers_say_theirs():
 
 
 def test_the_page_is_what_the_code_writes():
-    assert document([("referee.onchain.events", KINDS)], PREFACE.read_text("utf-8")) == PAGE, COMMAND
+    assert document([("referee.onchain.kinds", KINDS)], PREFACE.read_text("utf-8")) == PAGE, COMMAND
 
 
 def test_the_worked_example_is_true():

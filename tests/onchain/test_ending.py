@@ -8,7 +8,8 @@ from ledgers.events import decode, encode, kind_of
 from ledgers.identity import sha256_hex
 from referee.onchain.decision import of_turn
 from referee.onchain.ending import turn_blobs, turn_ended
-from referee.onchain.events import KINDS, StepCounted, ToolCalled
+from referee.onchain.events import StepCounted, ToolCalled
+from referee.onchain.kinds import KINDS
 
 HOLD = '{"schema":"decision/1","orders":[]}'
 TRIED = Attempt("http 429", b"slow down", 3, 2_000)
