@@ -1,6 +1,7 @@
 """A network: the addresses and parameters of one chain, as data in `networks/<name>.toml`.
 
 Addresses are kept in lower case and told apart only by that form; names and tickers are copied freely on a real chain.
+Other exchanges of known shapes are data too: a `[[fork]]` each, and a `[[curve]]` for each launchpad.
 """
 
 from __future__ import annotations
@@ -11,12 +12,47 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 NETWORKS = Path(__file__).parent / "networks"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 ADDRESS = re.compile(r"0x[0-9a-f]{40}")
+TOPIC = re.compile(r"0x[0-9a-f]{64}")
 NOT_CONTRACTS = frozenset({"fee_recipient"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """Another exchange whose pools have a known shape."""
+
+    name: str
+    """How its pools are named in routes and tables; unique in its network."""
+    shape: str
+    """`v2` or `v3`: the shape of its pools and of the logs that create them."""
+    factory: str
+    router: str | None = None
+    """Who trades there; without one its pools are known and priced, never traded."""
+    router_shape: str | None = None
+    """`swap_router_02` (v2 and v3) or `v2_router02` (v2): whose calldata the router takes."""
+    quoter: str | None = None
+    """A contract in QuoterV2's shape, for v3; a v2 fork's router quotes itself."""
+    swap_topic: str | None = None
+    """Topic of its pools' Swap log where it is not Uniswap's own."""
+    fee_ppm: int | None = None
+    """What a v2 pair takes of every swap; v3 pools say it themselves."""
+    source: str
+    """Where these addresses are from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A launchpad that sells a new token along a curve of its own before any pool exists."""
+
+    name: str
+    factory: str
+    """Who logs a launch: its token and its curve contract."""
+    launched_topic: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +78,17 @@ class Network:
     v4_quoter: str | None = None
     v4_state_view: str | None = None
     universal_router: str | None = None
+    universal_router_hop_prices: bool = False
+    """Whether its swaps take a least price of every hop: the shape of version 2.1.1 as deployed, unlike that of the package 2.1.0."""
+    v3_positions: str | None = None
+    """NonfungiblePositionManager of v3."""
+    v4_positions: str | None = None
+    """PositionManager of v4."""
+    tick_lens: str | None = None
+    forks: tuple[Fork, ...] = ()
+    """Other exchanges, in the order of the file."""
+    curves: tuple[Curve, ...] = ()
+    """Launchpads with curves of their own."""
     feed: str
     """ETH/USD in Chainlink's aggregator shape."""
     feed_heartbeat_s: int
@@ -88,7 +135,9 @@ def network_of(data: dict[str, object], where: str) -> Network:
         place = ".".join(str(part) for part in first["loc"]) or "the file"
         said = first["msg"].removeprefix("Value error, ")
         raise ValueError(f"{where}: {place}: {said[0].lower()}{said[1:]}") from None
-    return Network(**file.model_dump(exclude={"contracts"}), **file.contracts.model_dump())
+    forks = tuple(Fork(**fork.model_dump()) for fork in file.fork)
+    curves = tuple(Curve(**curve.model_dump()) for curve in file.curve)
+    return Network(**file.model_dump(exclude={"contracts", "fork", "curve"}), **file.contracts.model_dump(), forks=forks, curves=curves)
 
 
 def _lower_case_address(text: str) -> str:
@@ -97,7 +146,16 @@ def _lower_case_address(text: str) -> str:
     return text.lower()
 
 
+def _lower_case_topic(text: str) -> str:
+    if not TOPIC.fullmatch(text.lower()):
+        raise ValueError(f"expected 0x and 64 hex digits, found {text[:70]!r}")
+    return text.lower()
+
+
 Address = Annotated[str, AfterValidator(_lower_case_address)]
+Topic = Annotated[str, AfterValidator(_lower_case_topic)]
+PlaceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,23}$")]
+Source = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class _Strict(BaseModel):
@@ -120,8 +178,44 @@ class ContractsFile(_Strict):
     v4_quoter: Address | None = None
     v4_state_view: Address | None = None
     universal_router: Address | None = None
+    v3_positions: Address | None = None
+    v4_positions: Address | None = None
+    tick_lens: Address | None = None
     feed: Address
     fee_recipient: Address | None = None
+
+
+class ForkFile(_Strict):
+    """One `[[fork]]` table."""
+
+    name: PlaceName
+    shape: Literal["v2", "v3"]
+    factory: Address
+    router: Address | None = None
+    router_shape: Literal["swap_router_02", "v2_router02"] | None = None
+    quoter: Address | None = None
+    swap_topic: Topic | None = None
+    fee_ppm: int | None = Field(default=None, ge=0, lt=1_000_000)
+    source: Source
+
+    @model_validator(mode="after")
+    def _fits_its_shape(self) -> ForkFile:
+        if (self.router is None) != (self.router_shape is None):
+            raise ValueError("router and router_shape go together")
+        if self.router_shape == "v2_router02" and self.shape != "v2":
+            raise ValueError("a router of shape v2_router02 trades no v3 pools")
+        if (self.fee_ppm is not None) != (self.shape == "v2"):
+            raise ValueError("fee_ppm is told of v2 forks, and of them only")
+        return self
+
+
+class CurveFile(_Strict):
+    """One `[[curve]]` table."""
+
+    name: PlaceName
+    factory: Address
+    launched_topic: Topic
+    source: Source
 
 
 class NetworkFile(_Strict):
@@ -137,4 +231,15 @@ class NetworkFile(_Strict):
     first_block: int = Field(ge=0, lt=2**53)
     feed_heartbeat_s: int = Field(gt=0, le=604_800)
     clock: Literal["wall", "measured"]
+    universal_router_hop_prices: bool = False
     contracts: ContractsFile
+    fork: tuple[ForkFile, ...] = Field(default=(), strict=False, max_length=64)
+    curve: tuple[CurveFile, ...] = Field(default=(), strict=False, max_length=64)
+
+    @model_validator(mode="after")
+    def _places_are_told_apart(self) -> NetworkFile:
+        places = [*self.fork, *self.curve]
+        for what, values in (("names", [place.name for place in places]), ("factories", [place.factory for place in places])):
+            if len(set(values)) < len(values):
+                raise ValueError(f"two forks or curves have equal {what}")
+        return self

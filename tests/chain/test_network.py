@@ -77,3 +77,48 @@ def test_broken_toml_is_said_in_one_sentence(tmp_path):
     (tmp_path / "broken.toml").write_text("name = ")
     with pytest.raises(ValueError, match="broken.toml is not TOML"):
         load_network("broken", tmp_path)
+
+
+# --- other exchanges ------------------------------------------------------------------------------------------------
+
+A, B, C = ("0x" + two * 20 for two in ("Ab", "Cd", "Ef"))
+TOPIC = "0x" + "1A" * 32
+V2_FORK = {"name": "some-v2", "shape": "v2", "factory": A, "router": B, "router_shape": "v2_router02", "fee_ppm": 2_500, "source": "its list"}
+V3_FORK = {"name": "some-v3", "shape": "v3", "factory": C, "swap_topic": TOPIC, "source": "its list"}
+CURVE = {"name": "some-curve", "factory": B, "launched_topic": TOPIC, "source": "its list"}
+
+
+def test_forks_and_curves_are_read_in_order_and_in_lower_case():
+    network = network_of(altered(fork=[V2_FORK, V3_FORK], curve=[CURVE]), "some.toml")
+    assert [(fork.name, fork.factory, fork.fee_ppm) for fork in network.forks] == [("some-v2", A.lower(), 2_500), ("some-v3", C.lower(), None)]
+    assert network.forks[1].swap_topic == network.curves[0].launched_topic == TOPIC.lower()
+
+
+def test_a_network_file_need_not_name_forks():
+    network = network_of(altered(fork=[], curve=[], universal_router_hop_prices=False), "some.toml")
+    assert (network.forks, network.curves, network.universal_router_hop_prices) == ((), (), False)
+
+
+@pytest.mark.parametrize(
+    ("fork", "said"),
+    [
+        ({"shape": "v9"}, "fork.0.shape: input should be 'v2' or 'v3'"),
+        ({"router_shape": None}, "router and router_shape go together"),
+        ({"shape": "v3"}, "trades no v3 pools"),
+        ({"fee_ppm": None}, "fee_ppm is told of v2 forks, and of them only"),
+        ({"fee_ppm": 1_000_000}, "fork.0.fee_ppm: input should be less than 1000000"),
+        ({"swap_topic": "0x12"}, "expected 0x and 64 hex digits, found '0x12'"),
+        ({"name": "Some V2"}, "fork.0.name: string should match pattern"),
+        ({"source": ""}, "fork.0.source: string should have at least 1 character"),
+    ],
+)
+def test_a_fork_that_does_not_fit_its_shape_is_refused(fork, said):
+    with pytest.raises(ValueError, match="^some.toml") as refused:
+        network_of(altered(fork=[V2_FORK | fork]), "some.toml")
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("alike", [{"name": "some-v2"}, {"factory": A}])
+def test_two_places_are_told_apart_by_name_and_by_factory(alike):
+    with pytest.raises(ValueError, match="two forks or curves have equal"):
+        network_of(altered(fork=[V2_FORK, V3_FORK | alike], curve=[]), "some.toml")
