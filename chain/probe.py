@@ -30,6 +30,8 @@ TELL_GAS = "0x5a60005260206000f3"
 """return gas left"""
 TELL_BASE_FEE = "0x4860005260206000f3"
 """return the block's base fee as the EVM sees it"""
+TELL_NUMBER = "0x4360005260206000f3"
+"""return the block's number as the EVM sees it"""
 REVERT_WITH_WORD = "0x602a60005260206000fd"
 """revert with one word, 42"""
 REVERT_WORD = "0x" + "2a".rjust(64, "0")
@@ -57,6 +59,8 @@ class Capabilities:
     """Moves of ETH come as Transfer logs when asked for."""
     real_base_fee: bool
     """With validation, the base fee override is what contracts see."""
+    number_moves: bool
+    """Contracts see a simulated block's own number; Nitro tells them an estimate of the number of the chain beneath instead."""
     headers_sealed: bool
     """A header's hash is the hash of its fields, as on Ethereum, so that a header that lies is seen."""
     access_list: bool
@@ -83,6 +87,7 @@ async def probe(rpc: RpcDoor, network: Network, clock: Clock) -> Capabilities:
         chain_id=hex_int(chain_id),
         block0_hash=header_of(block0, 0).block_hash,
         **_simulation(simulated, head.block, head.ts_s),
+        number_moves=await _number_moves(rpc, head.block),
         headers_sealed=isinstance(latest, dict) and seal_of(latest) == head.block_hash,
         access_list=await _access_list(rpc, network, head.block),
         batch_max=await _largest_batch(rpc),
@@ -156,6 +161,18 @@ def _error_shape(call: dict[str, Any]) -> str:
     code = error.get("code")
     places = [name for name, value in (("data", error.get("data")), ("returnData", call.get("returnData"))) if value == REVERT_WORD]
     return f"{code if type(code) is int else 'none'}:{'+'.join(places) or 'none'}"
+
+
+async def _number_moves(rpc: RpcDoor, block: int) -> bool:
+    """Whether contracts see the numbers that two simulated blocks were given."""
+    numbers = [hex(block + step) for step in (1, 2)]
+    code, call = {PROGRAM: {"code": TELL_NUMBER}}, {"from": SENDER, "to": PROGRAM, "gas": hex(PLAIN_GAS)}
+    states = [{"blockOverrides": {"number": number}, "stateOverrides": code, "calls": [call]} for number in numbers]
+    (answer,) = await rpc.batch([("eth_simulateV1", [{"blockStateCalls": states}, hex(block)])])
+    if not isinstance(answer, list) or len(answer) != len(numbers):
+        return False
+    seen = [call.get("returnData") for block in answer if isinstance(block, dict) for call in block.get("calls") or () if isinstance(call, dict)]
+    return seen == ["0x" + f"{int(number, 16):064x}" for number in numbers]
 
 
 async def _most_calls(rpc: RpcDoor, block: int) -> int:

@@ -27,7 +27,7 @@ def without(*methods: str):
 async def test_the_local_node_can_do_all_that_an_order_needs(devnet):
     found = await probed(door_to(devnet.url))
     assert found.client.startswith("anvil")
-    assert found.simulate and found.native_logs and found.real_base_fee and found.access_list and found.headers_sealed
+    assert found.simulate and found.native_logs and found.real_base_fee and found.access_list and found.headers_sealed and found.number_moves
     assert found.code_missing == ()
     check_identity(found, NETWORK, devnet.block_hash(0))
 
@@ -68,6 +68,17 @@ async def test_other_error_shapes_are_told_apart(devnet):
         return row
 
     assert (await probed(door_through(devnet.url, like_geth))).error_code_shape == "3:data"
+
+
+async def test_a_node_whose_contracts_see_another_number_is_known(devnet):
+    def like_nitro(method, params, row):
+        for block in row["result"] if method == "eth_simulateV1" and "result" in row else ():
+            for call in block["calls"] if len(row["result"]) == 2 else ():
+                call["returnData"] = "0x" + f"{19_000_000:064x}"
+        return row
+
+    found = await probed(door_through(devnet.url, like_nitro))
+    assert found.simulate and not found.number_moves
 
 
 async def test_a_node_that_limits_batches_is_asked_for_less(devnet):
