@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from ops.market_commands import add_market
+
 SENTENCE_BLANKS = 6
 """From so many blanks on, what a fault says is a sentence of its own and needs no machine word before it."""
 FINE, DIFFERENT, WRONG_USE, OUTSIDE = 0, 1, 2, 3
@@ -109,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_playing(commands)
     _add_reading(commands)
+    add_market(commands, say)
     _add_exam(commands)
     return whole
 

@@ -1,0 +1,101 @@
+"""The asking: boards, safety stories and pools of a living chain, as a person reads them."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from chain.market import MarketIndex
+from ops.asking import board_data, board_table, board_text, pools_table, raw_typed, token_typed
+from ops.onlooker import Onlooker
+from ops.reading import WrongUse
+from referee.onchain.credit import chosen_row
+from referee.onchain.events import HEADLINE, BoardTaken, FillCredited, GateTaken, OrderAsked
+from ledgers.money import TokenRaw, Wei
+from tests.onchain.ground import Ground
+
+
+async def seen_on(ground: Ground) -> Onlooker:
+    index = MarketIndex(ground.desk.rpc, ground.network, ground.graph)
+    return Onlooker(network=ground.network, rpc=ground.desk.rpc, desk=ground.desk, index=index, pin=await ground.desk.pin())
+
+
+def buy(token: str, spend_wei: int) -> OrderAsked:
+    return OrderAsked(index=0, side="buy", token=token, spend_wei=Wei(spend_wei), amount_raw=None, sell_all=False)
+
+
+def sale(token: str, amount_raw: int) -> OrderAsked:
+    return OrderAsked(index=0, side="sell", token=token, spend_wei=None, amount_raw=TokenRaw(amount_raw), sell_all=False)
+
+
+@pytest.mark.parametrize(("text", "decimals", "raw"), [("0.05", 18, 5 * 10**16), ("1", 0, 1), ("12.5", 6, 12_500_000), ("0.000001", 6, 1), ("9" * 30, 18, (10**30 - 1) * 10**18)])
+def test_an_amount_is_read_to_the_last_base_unit(text, decimals, raw):
+    assert raw_typed(text, decimals, "--spend") == raw
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "+1", "1e3", "1,5", ".5", "5.", "0.0000001", "nan", "١", "1 ", "9" * 31])
+def test_an_amount_that_is_not_whole_base_units_above_0_is_wrong_use(text):
+    with pytest.raises(WrongUse):
+        raw_typed(text, 6, "--sell")
+
+
+@pytest.mark.parametrize("text", ["", "0x", "0x59", "LEAF", "0x71C95911e9a5d330f4d621842ec243ee1343292e", "71c95911e9a5d330f4d621842ec243ee1343292e00"])
+def test_a_token_is_named_by_its_address_only(text):
+    with pytest.raises(WrongUse):
+        token_typed(text)
+
+
+async def test_a_board_shows_every_row_and_the_one_that_would_fill(chain):
+    ground = await Ground.on(chain)
+    token = chain.deployment.token("LEAF").address
+    seen = await seen_on(ground)
+    asked, facts = buy(token, 5 * 10**16), await seen.facts(token)
+    events = await seen.referee(asked)
+    board = next(event for event in events if isinstance(event, BoardTaken))
+    fill = next(event for event in events if isinstance(event, FillCredited))
+    table = board_table(seen, board, facts)
+    chosen = [row for row in table.data()["rows"] if row["chosen"]]
+    assert len(table.rows) == len(board.rows) >= 2
+    assert [row["route"] for row in chosen] == [fill.route] == [chosen_row(board, HEADLINE).route]
+    assert chosen[0]["arrives_raw"] == str(int(fill.arrival_raw))
+    text = board_text(seen, asked, facts, events, 100)
+    assert "gate" in text and "CLEAR" in text and "would fill" in text and max(map(len, text.splitlines())) <= 130
+    told = board_data(seen, asked, events)
+    assert orjson.loads(orjson.dumps(told))["events"][0]["kind"] == "BoardTaken"
+    await ground.close()
+
+
+async def test_asking_for_a_board_moves_nothing_and_a_honeypot_says_why(chain):
+    ground = await Ground.on(chain)
+    token = chain.deployment.token("honeypot").address
+    seen = await seen_on(ground)
+    asked, facts = buy(token, 10**16), await seen.facts(token)
+    events = await seen.referee(asked)
+    gate = next(event for event in events if isinstance(event, GateTaken))
+    text = board_text(seen, asked, facts, events, 100)
+    assert gate.verdict == "FLAGGED" and "FLAGGED" in text and "gate_flagged (ONC-08)" in text
+    assert not [event for event in events if isinstance(event, FillCredited)]
+    await ground.close()
+
+
+@pytest.mark.parametrize("kind", ["LEAF", "shares", "no_return", "tax_5"])
+async def test_a_sale_of_exactly_so_many_tokens_is_refereed_whatever_keeps_them(chain, kind):
+    ground = await Ground.on(chain)
+    token = chain.deployment.token(kind).address
+    seen = await seen_on(ground)
+    amount_raw = 25 * 10 ** (await seen.facts(token)).decimals
+    events = await seen.referee(sale(token, amount_raw))
+    board = next(event for event in events if isinstance(event, BoardTaken))
+    assert int(board.size_raw) == amount_raw
+    assert any(isinstance(event, FillCredited) and int(event.arrival_raw) > 0 for event in events)
+    await ground.close()
+
+
+async def test_pools_are_listed_with_fee_hook_and_depth(chain):
+    ground = await Ground.on(chain)
+    token = chain.deployment.token("LEAF").address
+    seen = await seen_on(ground)
+    table = pools_table(seen, await seen.facts(token))
+    assert {row["pool"] for row in table.data()["rows"]} == {pool.key for pool in ground.graph.pools_of(token)}
+    assert all(int(row["depth"]) > 0 for row in table.data()["rows"])
+    await ground.close()
