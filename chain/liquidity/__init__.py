@@ -1,0 +1,1 @@
+"""Concentrated liquidity: what a position holds, and what it earns from the swaps that really happened."""
