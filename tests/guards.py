@@ -36,7 +36,7 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("ledgers/store.py",),
     "matplotlib": ("ledgers/report.py",),
     "orjson": ("ledgers/", "chain/", "harnesses/", "referee/onchain/", "ops/"),
-    "aiohttp": ("chain/rpc.py", "chain/devnet/", "chain/outside/source.py", "harnesses/mcp_door.py"),
+    "aiohttp": ("chain/rpc.py", "chain/devnet/", "chain/outside/source.py", "chain/aggregators/web.py", "harnesses/mcp_door.py"),
     "httpx": ("harnesses/http.py",),
     "tenacity": ("harnesses/http.py",),
     "web3": ("chain/",),
@@ -61,7 +61,7 @@ CLOCK_SHELLS: dict[str, str] = {
 
 MONEY = (
     "ledgers/money.py", "ledgers/postings.py", "referee/onchain/", "chain/router.py", "chain/simulate.py",
-    "chain/honeypot.py", "chain/gas.py", "chain/balance_slot.py", "chain/price.py", "chain/pools.py",
+    "chain/honeypot.py", "chain/gas.py", "chain/balance_slot.py", "chain/price.py", "chain/pools.py", "chain/aggregators/",
 )  # fmt: skip
 """Modules without floats: no literal, no `float`, no `/`."""
 
