@@ -19,6 +19,7 @@ HEAD_BYTES_MAX = 65_536
 LINE_START = b"HTTP/1.1 "
 UNUSUAL = (b"transfer-encoding:", b"content-encoding:", b"connection: close")
 LENGTH = b"\r\ncontent-length:"
+RETRY_AFTER = b"\r\nretry-after:"
 
 
 class LineBroken(Exception):
@@ -39,6 +40,8 @@ class LineAnswer:
 
     status: int
     body: bytes
+    retry_after: str = ""
+    """What the header of that name says, where the status is not 200."""
 
 
 class Lines:
@@ -131,7 +134,8 @@ class _Line(asyncio.Protocol):
         except (LineUnusual, LineBroken) as unusual:
             return self._fail(unusual)
         if status:
-            self._finish(LineAnswer(status, b""))
+            _, _, after = bytes(self._came).lower().partition(RETRY_AFTER)
+            self._finish(LineAnswer(status, b"", after.split(b"\r\n")[0].decode("ascii", "replace").strip()))
             self.end()
         elif self._whole and len(self._came) >= self._whole:
             self._take_body()

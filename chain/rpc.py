@@ -1,9 +1,9 @@
 """The JSON-RPC door to a node: few methods, several lanes, one kept connection each.
 
-Only read-and-simulate methods pass; there is no way to send a transaction through here. A lane is one node endpoint; its
-address carries keys and is never shown, only its name is. A lane that fails is left for the next one, and is asked for
-its identity again before it is believed again. Everything a node answers is checked for shape here: ids, count, and that
-each answer is either a result or an error.
+Only read-and-simulate methods pass; there is no way to send a transaction through here. A lane that fails is left for the
+next one, and is asked for its identity again before it is believed again. One batch is answered by one lane, in as many
+trips as that lane's own limits ask for; the last lane left is waited for when it asks for fewer requests, within the
+deadline. Everything a node answers is checked for shape here: ids, count, and that each answer is either a result or an error.
 Source: design §6, §9; why aiohttp: ops/decisions.
 """
 
@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import aiohttp
 import orjson
 
+from chain.lane import BACK_OFF_MS, Lane, LaneState, RateLimited, retry_after_ms
 from chain.line import LineBroken, Lines, LineUnusual
 from chain.text import clean
 from ledgers.clock import Clock
@@ -33,32 +32,19 @@ METHODS = frozenset(
 
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 MESSAGE_LENGTH_MAX = 300
-KEY_LENGTH_MIN = 12
-"""Parts of a lane's address at least so long are blotted out of what the node says."""
 COOL_DOWN_MS = 5_000
 """How long a lane that failed is tried last."""
 RATE_LIMIT_CODES = frozenset({429, -32005})
+FEWER_WORDS = ("rate limit", "too many requests", "compute units per second")
 METHOD_MISSING = -32601
 REVERT_CODES = frozenset({3, -32015, -3200})
 REVERT_WORD_WITHIN = 24
 """Nodes say `execution reverted` and then the contract's reason."""
+TOO_LARGE, BATCH_WORDS = "too_large", ("batch", "too large", "too many")
+"""Words by which a node refuses a whole batch for its size."""
 USER_AGENT = "Mozilla/5.0 (compatible; referee/1)"
 """Some public endpoints refuse clients without a usual one."""
 HEADERS = {"Content-Type": "application/json", "User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """One endpoint of a node."""
-
-    name: str
-    url: str = field(repr=False)
-
-    def without_key(self, text: str) -> str:
-        """Blot out parts of the address in what the node wrote: some nodes repeat the key they were asked with."""
-        for part in re.split(r"[/?&=@:#]+", self.url):
-            text = text.replace(part, "…") if len(part) >= KEY_LENGTH_MIN else text
-        return text
 
 
 class RpcRefused(Exception):
@@ -91,24 +77,26 @@ class HttpTransport:
     async def post(self, lane: Lane, body: bytes, deadline_ms: int) -> bytes:
         try:
             async with asyncio.timeout(deadline_ms / 1_000):
-                status, answer = await self._exchange(lane, body)
+                status, answer, after = await self._exchange(lane, body)
         except TimeoutError:
             raise ChainFault("slow", f"lane {lane.name} did not answer within {deadline_ms} ms") from None
         except (aiohttp.ClientError, LineBroken, OSError, ValueError) as error:
             raise ChainFault("dead", f"lane {lane.name}: {type(error).__name__}") from None
+        if status == 429:
+            raise RateLimited(f"lane {lane.name} answered HTTP 429", retry_after_ms(after))
         if status != 200:
-            raise ChainFault("rate_limited" if status == 429 else "bad_status", f"lane {lane.name} answered HTTP {status}")
+            raise ChainFault(TOO_LARGE if status == 413 else "bad_status", f"lane {lane.name} answered HTTP {status}")
         return answer
 
-    async def _exchange(self, lane: Lane, body: bytes) -> tuple[int, bytes]:
+    async def _exchange(self, lane: Lane, body: bytes) -> tuple[int, bytes, str | None]:
         if lines := self._lines_to(lane):
             try:
                 answer = await lines.post(body)
-                return answer.status, answer.body
+                return answer.status, answer.body, answer.retry_after
             except LineUnusual:
                 pass  # the general client asks again, and judges
         async with self._opened().post(lane.url, data=body, allow_redirects=False) as reply:
-            return reply.status, await _read_bounded(reply, lane) if reply.status == 200 else b""
+            return reply.status, await _read_bounded(reply, lane) if reply.status == 200 else b"", reply.headers.get("Retry-After")
 
     def _lines_to(self, lane: Lane) -> Lines | None:
         if lane.url not in self._lines:
@@ -161,26 +149,13 @@ class FunctionTransport:
         return None
 
 
-@dataclass(slots=True)
-class LaneState:
-    """What the door knows of a lane."""
-
-    lane: Lane
-    checked: bool = False
-    """True once it showed the expected identity since its last fault."""
-    cool_until_ms: int = 0
-    trips: int = 0
-    faults: int = 0
-    latency_ms_total: int = 0
-
-
 class RpcDoor:
     """Asks the first good lane; raises ChainFault only when none is left."""
 
     def __init__(self, lanes: Sequence[Lane], *, clock: Clock, transport: Transport | None = None, deadline_ms: int = 10_000) -> None:
         if not lanes:
             raise ValueError("a door needs at least one lane")
-        self.lanes = [LaneState(lane) for lane in lanes]
+        self.lanes = [LaneState.of(lane, clock) for lane in lanes]
         self.lane = lanes[0].name
         self.deadline_ms = deadline_ms
         self._clock = clock
@@ -212,12 +187,13 @@ class RpcDoor:
             if method not in METHODS:
                 raise PermissionError(f"{method} may not be asked of a node; allowed are read and simulate calls only")
         fault: ChainFault | None = None
-        for state in self._in_order():
+        limit_ms, states = deadline_ms or self.deadline_ms, self._in_order()
+        for state in states:
             try:
-                await self._check(state, deadline_ms or self.deadline_ms)
-                return await self._ask(state, requests, deadline_ms or self.deadline_ms)
+                await self._check(state, limit_ms)
+                return await self._ask_in_parts(state, requests, limit_ms, patient=state is states[-1])
             except ChainFault as error:
-                self._cool(state)
+                self._cool(state, error)
                 fault = error
         assert fault is not None
         raise fault
@@ -226,26 +202,75 @@ class RpcDoor:
         now_ms = self._clock.monotonic_ms()
         return sorted(self.lanes, key=lambda state: state.cool_until_ms if state.cool_until_ms > now_ms else 0)
 
-    def _cool(self, state: LaneState) -> None:
+    def _cool(self, state: LaneState, fault: ChainFault | None = None) -> None:
         state.faults += 1
         state.checked = False
-        state.cool_until_ms = self._clock.monotonic_ms() + COOL_DOWN_MS
+        asked_ms = fault.retry_after_ms if isinstance(fault, RateLimited) else 0
+        state.cool_until_ms = self._clock.monotonic_ms() + max(COOL_DOWN_MS, asked_ms)
+
+    @property
+    def answering(self) -> LaneState:
+        """The lane that answered last."""
+        return next((state for state in self.lanes if state.lane.name == self.lane), self.lanes[0])
 
     def distrust(self) -> None:
         """Leave the lane that answered last for the next one: its answers were well-formed and still not good enough."""
-        for state in self.lanes:
-            if state.lane.name == self.lane:
-                self._cool(state)
+        self._cool(self.answering)
 
     async def _check(self, state: LaneState, deadline_ms: int) -> None:
         if state.checked or self._identity is None:
             return
-        chain_id, block0 = await self._ask(state, [("eth_chainId", []), ("eth_getBlockByNumber", ["0x0", False])], deadline_ms)
+        who = [("eth_chainId", []), ("eth_getBlockByNumber", ["0x0", False])]
+        chain_id, block0 = await self._ask_in_parts(state, who, deadline_ms, patient=len(self.lanes) == 1)
         found = (chain_id, block0.get("hash") if isinstance(block0, dict) else None)
         wanted_id, wanted_hash = self._identity
         if found != (hex(wanted_id), wanted_hash):
             raise ChainFault("wrong_identity", f"lane {state.lane.name} is another chain: expected id {wanted_id} and block 0 {wanted_hash}")
         state.checked = True
+
+    async def _ask_in_parts(self, state: LaneState, requests: Sequence[tuple[str, list[Any]]], deadline_ms: int, patient: bool) -> list[Any]:
+        """Ask one lane in batches that it takes; what it asked to be asked later is asked again, as long as a patient caller may wait."""
+        until_ms = self._clock.monotonic_ms() + deadline_ms
+        told: dict[int, Any] = {}
+        waiting, tries = list(range(len(requests))), 0
+        while waiting:
+            part = waiting[: state.batch_max or len(waiting)]
+            await self._hold_back(state, len(part), until_ms)
+            try:
+                answers = await self._ask(state, [requests[place] for place in part], max(until_ms - self._clock.monotonic_ms(), 1))
+            except RateLimited as limited:
+                answers = [limited] * len(part)
+            except ChainFault as fault:
+                if fault.reason != TOO_LARGE or len(part) == 1:
+                    raise
+                state.takes_no_batch_of(len(part))
+                continue
+            limits = [answer for answer in answers if isinstance(answer, RateLimited)]
+            told |= {place: answer for place, answer in zip(part, answers, strict=True) if not isinstance(answer, RateLimited)}
+            waiting = [place for place in waiting if place not in told]
+            tries = tries + 1 if len(limits) == len(part) else 0
+            if limits:
+                self._back_off(state, limits[0], max(tries, 1), until_ms, patient)
+        return [told[place] for place in range(len(requests))]
+
+    async def _hold_back(self, state: LaneState, requests: int, until_ms: int) -> None:
+        """Wait for the lane's pace. Raises: RateLimited when that is past the deadline."""
+        now_ms = self._clock.monotonic_ms()
+        wait_ms = state.pace.take(requests, until_ms - now_ms)
+        if wait_ms is None or state.not_before_ms > until_ms:
+            raise RateLimited(f"lane {state.lane.name} cannot be asked within the deadline at the pace it allows")
+        wait_ms = max(wait_ms, state.not_before_ms - now_ms)
+        if wait_ms > 0:
+            state.waited_ms_total += wait_ms
+            await self._clock.sleep_until(self._clock.now_ms() + wait_ms)
+
+    def _back_off(self, state: LaneState, limited: RateLimited, tries: int, until_ms: int, patient: bool) -> None:
+        """Leave a lane alone for a while before it is asked again. Raises: RateLimited when it is better left for the next one."""
+        now_ms, most = self._clock.monotonic_ms(), state.lane.limits.tries
+        wait_ms = limited.retry_after_ms or BACK_OFF_MS << (tries - 1)
+        state.not_before_ms = now_ms + wait_ms if most > 1 else 0
+        if not patient or tries >= most or now_ms + wait_ms > until_ms:
+            raise limited
 
     async def _ask(self, state: LaneState, requests: Sequence[tuple[str, list[Any]]], deadline_ms: int) -> list[Any]:
         ids = [next(self._ids) for _ in requests]
@@ -271,6 +296,8 @@ def _answers(body: bytes, ids: list[int], lane: Lane) -> list[Any]:
         decoded = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise ChainFault("bad_answer", f"lane {lane.name} sent {len(body)} bytes that are not JSON") from None
+    if len(ids) > 1 and isinstance(decoded, dict):
+        _whole_batch_refused(decoded, lane)
     rows = decoded if len(ids) > 1 else [decoded]
     if not isinstance(rows, list) or len(rows) != len(ids):
         raise ChainFault("bad_answer", f"lane {lane.name} answered {len(rows) if isinstance(rows, list) else 'no list'} for {len(ids)} requests")
@@ -284,6 +311,16 @@ def _answers(body: bytes, ids: list[int], lane: Lane) -> list[Any]:
     return [_result(by_id[number], lane) for number in ids]
 
 
+def _whole_batch_refused(answer: dict[str, Any], lane: Lane) -> None:
+    """Take one error for a whole batch. Raises: ChainFault `too_large` when the node wants smaller ones, RateLimited when fewer."""
+    error = answer.get("error") if isinstance(answer.get("error"), dict) else {}
+    code, message = _code_and_words(error, lane)
+    if _wants_fewer(code, message):
+        raise RateLimited(f"lane {lane.name} asks for fewer requests")
+    if error and any(word in message.lower() for word in BATCH_WORDS):
+        raise ChainFault(TOO_LARGE, f"lane {lane.name} asks for smaller batches")
+
+
 def of_the_contract(code: int, message: str) -> bool:
     """Say whether an error is a contract's own revert, whose reason the contract chose: its words mean nothing."""
     return code in REVERT_CODES or "revert" in message.lower()[:REVERT_WORD_WITHIN]
@@ -295,9 +332,18 @@ def _result(row: dict[str, Any], lane: Lane) -> Any:
     if "result" in row:
         return row["result"]
     error = row["error"] if isinstance(row["error"], dict) else {}
-    code = error.get("code") if type(error.get("code")) is int else 0
-    message = clean(lane.without_key(str(error.get("message", ""))[: 4 * MESSAGE_LENGTH_MAX]), MESSAGE_LENGTH_MAX)
-    if code in RATE_LIMIT_CODES or "rate limit" in message.lower() and not of_the_contract(code, message):
-        raise ChainFault("rate_limited", f"lane {lane.name} asks for fewer requests")
+    code, message = _code_and_words(error, lane)
+    if _wants_fewer(code, message):
+        return RateLimited(f"lane {lane.name} asks for fewer requests")
     data = error.get("data")
     return RpcRefused(code, message, data if isinstance(data, str) else None)
+
+
+def _code_and_words(error: dict[str, Any], lane: Lane) -> tuple[int, str]:
+    code = error.get("code")
+    message = clean(lane.without_key(str(error.get("message", ""))[: 4 * MESSAGE_LENGTH_MAX]), MESSAGE_LENGTH_MAX)
+    return code if type(code) is int else 0, message
+
+
+def _wants_fewer(code: int, message: str) -> bool:
+    return code in RATE_LIMIT_CODES or any(word in message.lower() for word in FEWER_WORDS) and not of_the_contract(code, message)
