@@ -3,21 +3,26 @@
     {"schema": "decision/1",
      "orders": [{"type": "buy", "token": "0x…", "spend_wei": "1000000000000000"},
                 {"type": "sell", "token": "0x…", "amount_raw": "250000"},
-                {"type": "sell", "token": "0x…", "amount_raw": "all"}],
+                {"type": "sell", "token": "0x…", "amount_raw": "all"},
+                {"type": "open-lp", "pool": "0x…", "amount0_raw": "1000", "amount1_raw": "0", "tick_lower": "-600", "tick_upper": "600"},
+                {"type": "open-lp", "pool": "0x…", "amount0_raw": "1000", "amount1_raw": "5", "price_lower": "0.9", "price_upper": "1.1"},
+                {"type": "close-lp", "position": "w1-a-1/3/0"}],
      "inputs": ["what it relied on"],
      "note": "why"}
 
 `inputs` and `note` may be left out; an empty list of orders is a hold. An input begins with what was relied on: `bundle`,
 `book`, `plan`, or the name of a tool, then what it was asked; they are kept verbatim and move nothing. Unknown fields are refused and nothing is
-repaired: no broken answer ever becomes a trade or a hold. What parses may still be refused, order by order, by a rule:
-open-lp and close-lp as `not_yet`, stops, limits and other standing orders by their names (ONC-26).
+repaired: no broken answer ever becomes a trade or a hold. The amounts of open-lp are the most that may leave the book, and one of them may
+be 0; its range is by tick, or by price in whole token 1 per whole token 0. What parses may still be refused, order by order, by a rule:
+stops, limits and other standing orders by their names (ONC-26).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from chain.address import checksum_ok, is_address
@@ -30,6 +35,10 @@ from referee.onchain.events import OrderAsked
 
 SCHEMA = "decision/1"
 AMOUNT_MAX = 2**256 - 1
+LP_AMOUNT_MAX = 2**128 - 1
+"""Pools count in 128 bits."""
+TICK_MAX = 887_272
+PRICE_CHARS_MAX = 78
 INPUTS_MAX = 32
 INPUT_CHARS_MAX = 200
 NOTE_CHARS_MAX = 2_000
@@ -59,13 +68,12 @@ REASONS = OBJECT_REASONS + (
     "leading_zero",
     "too_large",
     "not_a_number",
+    "empty_range",
+    "not_a_position",
 )
 """Every reason why an answer is not a decision."""
 
-_LP_FIELDS = {
-    OPEN_LP: ("token", "pool", "spend_wei", "tick_lower", "tick_upper"),
-    CLOSE_LP: ("token", "pool", "position"),
-}
+_BY_TICK, _BY_PRICE = ("tick_lower", "tick_upper"), ("price_lower", "price_upper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +184,10 @@ def _order(value: object, index: int) -> OrderAsked:
             return _buy(order, index, where)
         case "sell":
             return _sell(order, index, where)
-        case "open-lp" | "close-lp":
-            return _lp(order, side, index, where)
+        case "open-lp":
+            return _open_lp(order, index, where)
+        case "close-lp":
+            return _close_lp(order, index, where)
         case _ if side in STANDING:
             return _asked(index, side, _token_if_any(order))
     _refuse("unknown_order_type", f"{where}.type is {side[:40]!r}")
@@ -197,12 +207,33 @@ def _sell(order: dict[str, Any], index: int, where: str) -> OrderAsked:
     return _asked(index, SELL, token, amount_raw=TokenRaw(_amount(order["amount_raw"], f"{where}.amount_raw")))
 
 
-def _lp(order: dict[str, Any], side: str, index: int, where: str) -> OrderAsked:
-    """Read a liquidity order as far as its form: its amounts are not read until such orders are in force."""
-    _fields(order, ("type",), _LP_FIELDS[side], where)
-    for name in order:
-        _text(order[name], LP_FIELD_CHARS_MAX, f"{where}.{name}")
-    return _asked(index, side, _token(order["token"], f"{where}.token") if "token" in order else "")
+def _open_lp(order: dict[str, Any], index: int, where: str) -> OrderAsked:
+    by_price = any(name in order for name in _BY_PRICE)
+    _fields(order, ("type", "pool", "amount0_raw", "amount1_raw", *(_BY_PRICE if by_price else _BY_TICK)), (), where)
+    amounts = [_lp_amount(order[name], f"{where}.{name}") for name in ("amount0_raw", "amount1_raw")]
+    if not any(amounts):
+        _refuse("zero", f"{where} puts in nothing of either token")
+    asked = replace(_asked(index, OPEN_LP, ""), pool=_pool(order["pool"], f"{where}.pool"), amount0_raw=TokenRaw(amounts[0]), amount1_raw=TokenRaw(amounts[1]))
+    if by_price:
+        lower, upper = (_price(order[name], f"{where}.{name}") for name in _BY_PRICE)
+        _ordered(Fraction(lower), Fraction(upper), where)
+        return replace(asked, price_lower=lower, price_upper=upper)
+    low, high = (_tick(order[name], f"{where}.{name}") for name in _BY_TICK)
+    _ordered(low, high, where)
+    return replace(asked, tick_lower=low, tick_upper=high)
+
+
+def _close_lp(order: dict[str, Any], index: int, where: str) -> OrderAsked:
+    _fields(order, ("type", "position"), (), where)
+    position = _text(order["position"], LP_FIELD_CHARS_MAX, f"{where}.position")
+    if not _POSITION.fullmatch(position):
+        _refuse("not_a_position", f"{where}.position is {position[:40]!r}, expected the id that the book shows")
+    return replace(_asked(index, CLOSE_LP, ""), position=position)
+
+
+def _ordered(lower: int | Fraction, upper: int | Fraction, where: str) -> None:
+    if lower >= upper:
+        _refuse("empty_range", f"{where} has a range that ends where it begins or before")
 
 
 def _token_if_any(order: dict[str, Any]) -> str:
@@ -226,6 +257,13 @@ def _asked(
 
 def _written(order: OrderAsked) -> dict[str, str]:
     body = {"type": order.side} | ({"token": order.token} if order.token else {})
+    if order.side == OPEN_LP:
+        by_price = order.price_lower != ""
+        span = (order.price_lower, order.price_upper) if by_price else (str(order.tick_lower), str(order.tick_upper))
+        amounts = {"amount0_raw": str(order.amount0_raw), "amount1_raw": str(order.amount1_raw)}
+        return body | {"pool": order.pool} | amounts | dict(zip(_BY_PRICE if by_price else _BY_TICK, span, strict=True))
+    if order.side == CLOSE_LP:
+        return body | {"position": order.position}
     if order.spend_wei is not None:
         body["spend_wei"] = str(order.spend_wei)
     if order.sell_all or order.amount_raw is not None:
@@ -269,6 +307,17 @@ def _token(value: object, where: str) -> str:
     return token.lower()
 
 
+def _pool(value: object, where: str) -> str:
+    pool = _text(value, LP_FIELD_CHARS_MAX, where)
+    if not _POOL_ID.fullmatch(pool):
+        return _token(pool, where)
+    return pool.lower()
+
+
+_POOL_ID = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+_POSITION = re.compile(r"[a-z0-9/-]+", re.ASCII)
+_TICK = re.compile(r"-?[0-9]+", re.ASCII)
+_PRICE = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 _NUMBER_FORMS = (
     (re.compile(r"(?s).*\s", re.ASCII), "space_in_number"),
@@ -280,13 +329,49 @@ _NUMBER_FORMS = (
 """What a text that is not plain digits looks like; the first that fits names the reason."""
 
 
-def _amount(value: object, where: str) -> int:
+def _lp_amount(value: object, where: str) -> int:
+    """One side of a position: 0 where the range lies on the other side of the price."""
+    if value == "0":
+        return 0
+    amount = _amount(value, where)
+    if amount > LP_AMOUNT_MAX:
+        _refuse("too_large", f"{where} is above 2^128 − 1")
+    return amount
+
+
+def _tick(value: object, where: str) -> int:
+    digits = _shaped(value, _TICK, "a whole number, below 0 with a minus sign", where, allow=("negative",))
+    if digits.removeprefix("-").startswith("0") and digits != "0":
+        _refuse("leading_zero", f"{where} is {digits[:40]!r}")
+    if len(digits) > 7 or abs(int(digits)) > TICK_MAX:
+        _refuse("too_large", f"{where} is {digits[:40]}, expected −{TICK_MAX} to {TICK_MAX}")
+    return int(digits)
+
+
+def _price(value: object, where: str) -> str:
+    digits = _shaped(value, _PRICE, "a decimal number above 0", where, allow=("float",))
+    if len(digits) > PRICE_CHARS_MAX:
+        _refuse("too_large", f"{where} has {len(digits)} characters, at most {PRICE_CHARS_MAX}")
+    if digits.startswith("0") and not digits.startswith("0.") and digits != "0":
+        _refuse("leading_zero", f"{where} is {digits[:40]!r}")
+    if not Fraction(digits):
+        _refuse("zero", f"{where} is 0")
+    return digits
+
+
+def _shaped(value: object, shape: re.Pattern[str], expected: str, where: str, allow: tuple[str, ...] = ()) -> str:
+    """A number's text, or the reason why it is none; the forms that `allow` names are part of the shape."""
     digits = _typed(value, str, where)
     if not digits.isascii():
         _refuse("homoglyph", f"{where} holds characters that are not ASCII: {ascii(digits[:40])}")
-    if not _DIGITS.fullmatch(digits):
-        reason = next((reason for form, reason in _NUMBER_FORMS if form.match(digits)), "not_a_number")
-        _refuse(reason, f"{where} is {digits[:40]!r}, expected the digits of a whole number above 0")
+    if not shape.fullmatch(digits):
+        found = [reason for form, reason in _NUMBER_FORMS if reason not in allow and form.match(digits)]
+        _refuse(found[0] if found else "not_a_number", f"{where} is {digits[:40]!r}, expected {expected}")
+    return digits
+
+
+def _amount(value: object, where: str) -> int:
+    digits = _shaped(value, _DIGITS, "the digits of a whole number above 0", where)
     if digits == "0":
         _refuse("zero", f"{where} is 0")
     if digits.startswith("0"):

@@ -232,7 +232,7 @@ class _Court:
     def _without_board(self, event: Adjudged) -> None:
         """Judge what needs no board; what only the world knew is taken as recorded."""
         asked = self._asked(event)
-        by_name, _ = refused_by_name(asked, event.ts_ms, self._opened.close_ts_ms)
+        by_name, _ = refused_by_name(asked, event.ts_ms, self._opened.close_ts_ms, self.rules)
         if isinstance(event, OrderRefused):
             _same("rule", event.rule, REFUSALS.get(event.reason, "none"))
             if by_name or event.reason in (WINDOW_CLOSED, NOT_YET, STANDING_ORDER):

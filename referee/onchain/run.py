@@ -290,7 +290,7 @@ async def adjudicate(live: LiveWindow, seat: Seat, number: int, orders: Sequence
     desk: DecisionDesk | ChainFault | None = None
     for asked in orders:
         order_id, now_ms = order_id_of(seat.run_id, number, asked.index), live.clock.now_ms()
-        reason, detail = refused_by_name(asked, now_ms, live.opened.close_ts_ms)
+        reason, detail = refused_by_name(asked, now_ms, live.opened.close_ts_ms, live.rules)
         if reason:
             await record(live, refusal(seat.run_id, order_id, LEDGERS, reason, detail, now_ms))
             continue

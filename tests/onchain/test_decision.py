@@ -90,7 +90,22 @@ def test_the_longest_text_is_read_and_one_character_more_is_not() -> None:
     assert verdict(parse(HOLD + " " * (CHARS_MAX - len(HOLD) + 1), ORDERS_MAX)) == "too_long"
 
 
-@pytest.mark.parametrize("kind", [*STANDING, "open-lp", "close-lp"])
+def test_onc_21_liquidity_orders_are_read_for_their_exact_range_and_sizes() -> None:
+    body = {"type": "open-lp", "pool": TOKEN.upper().replace("0X", "0x"), "amount0_raw": "7", "amount1_raw": "0"}
+    by_tick = body | {"pool": TOKEN, "tick_lower": "-120", "tick_upper": "60"}
+    by_price = body | {"pool": "0x" + "AB" * 32, "price_lower": "0.50", "price_upper": "2"}
+    close = {"type": "close-lp", "position": "w1-a-1/3/0"}
+    orders = parse(json.dumps({"schema": "decision/1", "orders": [by_tick, by_price, close]}), ORDERS_MAX).orders
+    blank = {"token": "", "spend_wei": None, "amount_raw": None, "sell_all": False}
+    opening = blank | {"side": "open-lp", "amount0_raw": TokenRaw(7), "amount1_raw": TokenRaw(0)}
+    assert orders == (
+        OrderAsked(**opening | {"index": 0, "pool": TOKEN, "tick_lower": -120, "tick_upper": 60}),
+        OrderAsked(**opening | {"index": 1, "pool": "0x" + "ab" * 32, "price_lower": "0.50", "price_upper": "2"}),
+        OrderAsked(**blank | {"index": 2, "side": "close-lp", "position": "w1-a-1/3/0"}),
+    )
+
+
+@pytest.mark.parametrize("kind", STANDING)
 def test_onc_26_orders_not_in_force_keep_their_name_for_the_rule_to_refuse(kind: str) -> None:
     answer = json.dumps({"schema": "decision/1", "orders": [{"type": kind, "token": TOKEN}]})
     (order,) = parse(answer, ORDERS_MAX).orders
@@ -134,11 +149,15 @@ def test_the_reading_that_a_turn_asks_for_names_the_reason_or_none() -> None:
 
 TOKENS = st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex())
 AMOUNTS = st.integers(1, 2**256 - 1).map(str)
+POOLS = TOKENS | st.binary(min_size=32, max_size=32).map(lambda raw: "0x" + raw.hex())
+LP = {"type": st.just("open-lp"), "pool": POOLS, "amount0_raw": st.integers(0, 2**128 - 1).map(str), "amount1_raw": st.integers(1, 2**128 - 1).map(str)}
 ORDERS = st.one_of(
     st.fixed_dictionaries({"type": st.just("buy"), "token": TOKENS | TOKENS.map(checksummed), "spend_wei": AMOUNTS}),
     st.fixed_dictionaries({"type": st.just("sell"), "token": TOKENS, "amount_raw": AMOUNTS | st.just("all")}),
     st.fixed_dictionaries({"type": st.sampled_from(STANDING)}, optional={"token": TOKENS, "price": AMOUNTS}),
-    st.fixed_dictionaries({"type": st.sampled_from(["open-lp", "close-lp"])}, optional={"token": TOKENS, "pool": TOKENS}),
+    st.fixed_dictionaries({"type": st.just("close-lp"), "position": st.from_regex(r"[a-z0-9-]{1,40}/[0-9]{1,4}/[0-7]", fullmatch=True)}),
+    st.fixed_dictionaries(LP | {"tick_lower": st.integers(-887_272, 0).map(str), "tick_upper": st.integers(1, 887_272).map(str)}),
+    st.fixed_dictionaries(LP | {"price_lower": st.decimals("0.001", 1, places=3).map(str), "price_upper": st.decimals("1.5", 9, places=1).map(str)}),
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 DECISIONS = st.fixed_dictionaries(

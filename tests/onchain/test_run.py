@@ -18,6 +18,7 @@ from referee.onchain.events import (
     WindowOpened, WindowPaused, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
 from referee.onchain.opening import Refused
+from referee.onchain.rules import FIRST
 from referee.onchain.run import open_window, play_window
 from tests.onchain.paper import (
     ETH_USD, STAKE, T0, TOKEN, PaperChain, Said, a_buy, a_window, again, buying, events_of, live_on, ordering, selling, to_the_end,
@@ -287,12 +288,16 @@ async def test_orders_that_follow_a_slow_one_over_the_close_are_refused(chain):
     [
         ('{"type":"stop-loss","token":"%s","price":"1"}' % TOKEN, "standing_order", "ONC-26"),
         ('{"type":"limit"}', "standing_order", "ONC-26"),
-        ('{"type":"open-lp","token":"%s","pool":"x"}' % TOKEN, "not_yet", "ONC-21"),
-        ('{"type":"close-lp","token":"%s"}' % TOKEN, "not_yet", "ONC-21"),
+        ('{"type":"open-lp","pool":"%s","amount0_raw":"1","amount1_raw":"0","tick_lower":"0","tick_upper":"60"}' % TOKEN, "not_yet", "ONC-21"),
+        ('{"type":"close-lp","position":"w1-a-1/0/0"}', "not_yet", "ONC-21"),
     ],
 )
 async def test_standing_and_liquidity_orders_are_refused_by_name_ONC_26(chain, order, reason, rule):
-    live = await played(chain, {"a": Said(chain.clock, {0: ordering(order)})})
+    """Liquidity orders by the rules that came before them."""
+    live = live_on(chain, {"a": Said(chain.clock, {0: ordering(order)})})
+    live.rules = FIRST
+    await open_window(live)
+    await to_the_end(chain, asyncio.ensure_future(play_window(live)))
     (refused,) = events_of(live.journal, OrderRefused)
     assert (refused.reason, refused.rule, refused.ledgers) == (reason, rule, ("headline", "permissive"))
 
