@@ -141,10 +141,10 @@ def network_named(name: str) -> Network:
 
 def lanes(settings: Settings, network: Network) -> list[Lane]:
     """Name the lanes to a real chain. Raises: BadSettings when there is none."""
-    urls = settings.lane_urls()
-    if not urls:
+    found = settings.lanes()
+    if not found:
         raise BadSettings(f"{network.name} is a real chain and needs a node: set REFEREE_RPC_URLS to its address")
-    return [Lane(f"lane-{place}", url) for place, url in enumerate(urls, start=1)]
+    return list(found)
 
 
 # --- stacks -----------------------------------------------------------------------------------------------------------

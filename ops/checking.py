@@ -47,7 +47,7 @@ def checked(settings: Settings, path: Path, clock: Clock) -> tuple[str, dict[str
 
 
 def _remarks(settings: Settings, window: Window, ticks: int) -> Iterator[str]:
-    if window.network != DEVNET and not settings.lane_urls():
+    if window.network != DEVNET and not settings.lanes():
         yield f"to be played, network {window.network} needs REFEREE_RPC_URLS, the addresses of its nodes"
     if window.tokens is not None:
         yield f"whether its {counted(len(window.tokens), 'token')} can be traded on {window.network} is seen only when it is played; orders of others are refused"

@@ -95,7 +95,7 @@ async def onlooker(settings: Settings, network_name: str | None, token: str, clo
     """Look at a network: the one that is named, else the real chain where nodes of it are set, else the home's local chain.
 
     Raises: BadWindow, BadSettings, ChainFault."""
-    network = network_named(network_name or (ROBINHOOD if settings.lane_urls() else DEVNET))
+    network = network_named(network_name or (ROBINHOOD if settings.lanes() else DEVNET))
     async with AsyncExitStack() as closing:
         door = RpcDoor([_local_lane(settings)] if network.name == DEVNET else lanes(settings, network), clock=clock)
         closing.push_async_callback(door.close)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from chain.lane import Lane, limits_of
 from harnesses.address import Address
 from ledgers.errors import RefereeError
 
@@ -33,7 +34,7 @@ class Settings(BaseSettings):
     home: Path = Path(".referee")
     """Where the journal, the reports and the local chain's state are kept."""
     rpc_urls: SecretStr = SecretStr("")
-    """Nodes of a real chain, separated by commas; the first is asked first."""
+    """Nodes of a real chain, separated by commas; the first is asked first. Behind an address may stand its limits: `|rps=25|batch=25|logs=10000`."""
     metrics_port: int | None = Field(None, ge=1, le=65_535)
     """Loopback port for metrics; off unless asked."""
     outside: str = ""
@@ -52,13 +53,10 @@ class Settings(BaseSettings):
         """Where a window's report is written."""
         return self.home / "reports" / window_id
 
-    def lane_urls(self) -> tuple[str, ...]:
-        """List the node addresses in order. Raises: BadSettings naming the place of a bad one, never its text."""
-        urls = tuple(part.strip() for part in self.rpc_urls.get_secret_value().split(",") if part.strip())
-        for place, url in enumerate(urls, start=1):
-            if not _is_address(url):
-                raise BadSettings(f"address {place} of REFEREE_RPC_URLS is not an http or https address; separate addresses by commas")
-        return urls
+    def lanes(self) -> tuple[Lane, ...]:
+        """Name the lanes to a real chain in order. Raises: BadSettings naming the place of a bad one, never its text."""
+        parts = [part.strip() for part in self.rpc_urls.get_secret_value().split(",") if part.strip()]
+        return tuple(lane_of(part, f"lane-{place}", f"address {place} of REFEREE_RPC_URLS") for place, part in enumerate(parts, start=1))
 
     def provider_address(self, name: str, environment: Mapping[str, str] | None = None) -> Address:
         """Find where a provider of models answers, by the name its manifests use. Raises: BadSettings naming the variable, never its text."""
@@ -67,9 +65,20 @@ class Settings(BaseSettings):
         url = said.get(f"{variable}_URL", "").strip()
         if not url:
             raise BadSettings(f"provider {name} has no address: set {variable}_URL (and {variable}_KEY if it asks for a key)")
-        if not _is_address(url):
+        if not is_address(url):
             raise BadSettings(f"{variable}_URL is not an http or https address")
         return Address(url, said.get(f"{variable}_KEY", "").strip())
+
+
+def lane_of(text: str, name: str, what: str) -> Lane:
+    """Read one node address with the limits behind it. Raises: BadSettings saying what is wrong with `what`, never its text."""
+    url, _, options = (part.strip() for part in text.partition("|"))
+    if not is_address(url):
+        raise BadSettings(f"{what} is not an http or https address; separate addresses by commas")
+    try:
+        return Lane(name, url, limits_of(options))
+    except ValueError as error:
+        raise BadSettings(f"{what}: {error}") from None
 
 
 def load_settings() -> Settings:
@@ -95,7 +104,8 @@ def _usable(home: Path) -> None:
             raise BadSettings(f"REFEREE_HOME is {home}, which cannot be looked at ({error.strerror}); name another directory") from None
 
 
-def _is_address(url: str) -> bool:
+def is_address(url: str) -> bool:
+    """Say whether a text is an http or https address."""
     try:
         parts = urlsplit(url)
         return parts.scheme in SCHEMES and bool(parts.hostname) and (parts.port or 1) > 0

@@ -103,6 +103,11 @@ async def test_a_status_other_than_200_is_an_answer_by_itself():
         assert (answer.status, answer.body) == (429, b"")
 
 
+async def test_how_long_to_wait_is_read_from_a_refusal():
+    async with node(saying(b"HTTP/1.1 429 Slow Down\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n")) as (_, url):
+        assert (await lines_to(url).post(b"q")).retry_after == "7"
+
+
 async def test_a_kept_line_closed_meanwhile_is_replaced():
     async with node(saying(usual(b"ok"), hang_up=True)) as (served, url):
         lines = lines_to(url)
