@@ -1,11 +1,15 @@
 """Event logs, read in ranges and believed only when every one of them is what was asked for.
 
-A node that caps its answers refuses a range; the range is then halved, and later ranges start at the smaller size.
-A log that is missing from a node's answer cannot be noticed here: whoever keeps state from logs reads it again by calls.
+A node that caps its answers refuses a range; the range is then halved, or cut to what the node names, and later ranges of
+that lane start at the smaller size. A range that the node no longer has is said at once, since no smaller one would do.
+A log that is missing from a node's answer cannot be noticed here, but for answers cut off at a round number: whoever keeps
+state from logs reads it again by calls.
+Source: refusals as nodes and providers word them (geth and Nitro, Alchemy, QuickNode, Chainstack, dRPC).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +28,13 @@ BLOCKS_AT_ONCE = 10_000
 REQUESTS_AT_ONCE = 8
 LOGS_MAX = 200_000
 """Logs in one reading; more is a node gone wild."""
+CUT_OFF_AT = frozenset({1_000, 10_000, 20_000})
+"""So many logs in one answer, to the last, look like an answer that was cut off without a word."""
+PRUNED = "pruned"
+GONE_WORDS = ("metadata is not found", "pruned", "missing trie node", "history has been", "historical state", "no longer available")
+BLOCKS_ALLOWED = re.compile(r"(?<![\dx.,])(\d[\d,]{0,12})[ -]blocks?\b|\bblock range:? (\d[\d,]{0,12})\b|\blimited to an? (\d[\d,]{0,12}) range")
+"""How refusals name the most blocks they allow."""
+RANGE_OFFERED = re.compile(r"\[ ?(0x[0-9a-f]{1,16}), ?(0x[0-9a-f]{1,16}) ?\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,8 @@ class Log:
     """Place in its block."""
     ts_s: int | None
     """Time of its block when the node says it."""
+    tx_index: int | None = None
+    """Place of its transaction in the block when the node says it."""
 
 
 def topic(signature: str) -> str:
@@ -80,16 +93,22 @@ class LogFilter:
 async def read_logs(rpc: RpcDoor, wanted: LogFilter, from_block: int, to_block: int) -> list[Log]:
     """Read the logs of a range of any length, both ends included.
 
-    Shapes: sorted by block and place. Raises: ChainFault."""
+    Shapes: sorted by block and place. Raises: ChainFault; `pruned` when the node no longer has some of them."""
+    if from_block > to_block:
+        return []
     logs: list[Log] = []
-    left = [(from_block, to_block)] if from_block <= to_block else []
-    step = BLOCKS_AT_ONCE
+    left = [(from_block, to_block)]
+    step = rpc.answering.log_blocks_max or BLOCKS_AT_ONCE
     while left:
         ranges, left = _next_ranges(left, step)
         answers = await rpc.batch([wanted.request(*span) for span in ranges])
         for span, answer in zip(ranges, answers, strict=True):
             if isinstance(answer, RpcRefused):
                 step = min(step, _smaller(span, answer))
+                rpc.answering.log_blocks_max = step
+                left.append(span)
+            elif isinstance(answer, list) and len(answer) in CUT_OFF_AT and span[0] < span[1]:
+                step = min(step, (span[1] - span[0] + 2) // 2)
                 left.append(span)
             else:
                 logs += wanted.read(answer, *span)
@@ -110,10 +129,23 @@ def _next_ranges(left: Sequence[tuple[int, int]], step: int) -> tuple[list[tuple
 
 
 def _smaller(span: tuple[int, int], refused: RpcRefused) -> int:
+    """How many blocks to ask for after a refusal. Raises: ChainFault when fewer would not help."""
     blocks = span[1] - span[0] + 1
+    said = refused.message.lower()
+    if any(word in said for word in GONE_WORDS):
+        raise ChainFault(PRUNED, f"the node no longer has the logs of blocks {span[0]}–{span[1]} ({clean(refused.message, 120)}); an archive node is needed")
     if blocks == 1 or refused.code == METHOD_MISSING:
         raise ChainFault("refused", f"logs of block {span[0]}: {clean(refused.message, 120)}")
-    return (blocks + 1) // 2
+    return min(_allowed(said) or blocks, (blocks + 1) // 2)
+
+
+def _allowed(said: str) -> int | None:
+    """The number of blocks that a refusal names as allowed, if it does."""
+    if offered := RANGE_OFFERED.search(said):
+        first, last = (int(end, 16) for end in offered.groups())
+        return last - first + 1 if last >= first else None
+    numbers = [int(next(filter(None, found.groups())).replace(",", "")) for found in BLOCKS_ALLOWED.finditer(said)]
+    return min((number for number in numbers if number), default=None)
 
 
 def _log(row: object) -> Log:
@@ -122,7 +154,7 @@ def _log(row: object) -> Log:
     topics = row.get("topics")
     if not isinstance(topics, list) or not 1 <= len(topics) <= 4:
         raise ChainFault("bad_answer", "expected a log with one to four topics")
-    ts = row.get("blockTimestamp")
+    ts, place = row.get("blockTimestamp"), row.get("transactionIndex")
     return Log(
         address=address_of(row.get("address")),
         topics=tuple(block_hash(part) for part in topics),
@@ -131,6 +163,7 @@ def _log(row: object) -> Log:
         block_hash=block_hash(row.get("blockHash")),
         index=hex_int(row.get("logIndex")),
         ts_s=None if ts is None else hex_int(ts),
+        tx_index=None if place is None else hex_int(place),
     )
 
 
