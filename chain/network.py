@@ -56,6 +56,61 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Launchpad:
+    """Who starts tokens here, and what its pools do to a trade."""
+
+    name: str
+    factory: str | None = None
+    hook: str | None = None
+    """The hook of its v4 pools."""
+    shape: str
+    """How its tokens trade, in words."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferencePool:
+    """A pool that others know by name; a probe looks whether it is there."""
+
+    name: str
+    venue: str
+    key: str
+    """Its address; for v4 its 32-byte id."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceFeed:
+    """A feed in Chainlink's aggregator shape."""
+
+    name: str
+    address: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalanceLayout:
+    """Where a token is known to keep balances: a mapping at `position`, of which the lowest `bits` are the balance."""
+
+    token: str
+    position: int
+    bits: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Another address that is known by name. Nothing here calls it."""
+
+    name: str
+    address: str
+    kind: str
+    """`infra`, `router`, `venue`, `token`, `stock` (a tokenised share), `beacon`, `fake` (a token that bears another's
+    symbol) or `account` (somebody's, without code)."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
     """One chain."""
 
@@ -89,6 +144,12 @@ class Network:
     """Other exchanges, in the order of the file."""
     curves: tuple[Curve, ...] = ()
     """Launchpads with curves of their own."""
+    launchpads: tuple[Launchpad, ...] = ()
+    reference_pools: tuple[ReferencePool, ...] = ()
+    feeds: tuple[PriceFeed, ...] = ()
+    """Feeds besides ETH/USD."""
+    balance_layouts: tuple[BalanceLayout, ...] = ()
+    places: tuple[Place, ...] = ()
     feed: str
     """ETH/USD in Chainlink's aggregator shape."""
     feed_heartbeat_s: int
@@ -109,6 +170,18 @@ class Network:
         """Name every configured contract's address."""
         named = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in NOT_CONTRACTS}
         return {name: value for name, value in named.items() if isinstance(value, str) and ADDRESS.fullmatch(value)}
+
+    def known(self) -> dict[str, str]:
+        """Name every other address of the file that should have code: forks, curves, launchpads, feeds, pools, places."""
+        found: dict[str, str] = {}
+        for fork in self.forks:
+            found |= {f"{fork.name} {part}": value for part in ("factory", "router", "quoter") if (value := getattr(fork, part))}
+        found |= {f"{curve.name} curve": curve.factory for curve in self.curves}
+        for pad in self.launchpads:
+            found |= {f"{pad.name} {part}": value for part in ("factory", "hook") if (value := getattr(pad, part))}
+        found |= {f"feed {feed.name}": feed.address for feed in self.feeds}
+        found |= {f"pool {pool.name}": pool.key for pool in self.reference_pools if pool.venue != "v4"}
+        return found | {place.name: place.address for place in self.places if place.kind != "account"}
 
 
 def load_network(name: str, folder: Path = NETWORKS) -> Network:
@@ -135,9 +208,15 @@ def network_of(data: dict[str, object], where: str) -> Network:
         place = ".".join(str(part) for part in first["loc"]) or "the file"
         said = first["msg"].removeprefix("Value error, ")
         raise ValueError(f"{where}: {place}: {said[0].lower()}{said[1:]}") from None
-    forks = tuple(Fork(**fork.model_dump()) for fork in file.fork)
-    curves = tuple(Curve(**curve.model_dump()) for curve in file.curve)
-    return Network(**file.model_dump(exclude={"contracts", "fork", "curve"}), **file.contracts.model_dump(), forks=forks, curves=curves)
+    tables = {field: tuple(kind(**row.model_dump()) for row in getattr(file, table)) for table, (field, kind) in TABLES.items()}
+    return Network(**file.model_dump(exclude={"contracts", *TABLES}), **file.contracts.model_dump(), **tables)
+
+
+TABLES = {
+    "fork": ("forks", Fork), "curve": ("curves", Curve), "launchpad": ("launchpads", Launchpad), "reference_pool": ("reference_pools", ReferencePool),
+    "feed": ("feeds", PriceFeed), "balance_layout": ("balance_layouts", BalanceLayout), "place": ("places", Place),
+}  # fmt: skip
+"""Tables of a file of which there may be many: the field and the type that each becomes."""
 
 
 def _lower_case_address(text: str) -> str:
@@ -218,6 +297,56 @@ class CurveFile(_Strict):
     source: Source
 
 
+class LaunchpadFile(_Strict):
+    """One `[[launchpad]]` table."""
+
+    name: PlaceName
+    factory: Address | None = None
+    hook: Address | None = None
+    shape: Source
+    source: Source
+
+
+class ReferencePoolFile(_Strict):
+    """One `[[reference_pool]]` table."""
+
+    name: str = Field(min_length=1, max_length=48)
+    venue: Literal["v2", "v3", "v4"]
+    key: str
+    source: Source
+
+    @model_validator(mode="after")
+    def _has_the_key_of_its_venue(self) -> ReferencePoolFile:
+        self.key = _lower_case_topic(self.key) if self.venue == "v4" else _lower_case_address(self.key)
+        return self
+
+
+class PriceFeedFile(_Strict):
+    """One `[[feed]]` table."""
+
+    name: str = Field(min_length=1, max_length=24)
+    address: Address
+    source: Source
+
+
+class BalanceLayoutFile(_Strict):
+    """One `[[balance_layout]]` table."""
+
+    token: Address
+    position: int = Field(ge=0, lt=2**32)
+    bits: int = Field(gt=0, le=256)
+    source: Source
+
+
+class PlaceFile(_Strict):
+    """One `[[place]]` table."""
+
+    name: str = Field(min_length=1, max_length=48)
+    address: Address
+    kind: Literal["infra", "router", "venue", "token", "stock", "beacon", "fake", "account"]
+    source: Source
+
+
 class NetworkFile(_Strict):
     """A network file."""
 
@@ -235,6 +364,11 @@ class NetworkFile(_Strict):
     contracts: ContractsFile
     fork: tuple[ForkFile, ...] = Field(default=(), strict=False, max_length=64)
     curve: tuple[CurveFile, ...] = Field(default=(), strict=False, max_length=64)
+    launchpad: tuple[LaunchpadFile, ...] = Field(default=(), strict=False, max_length=128)
+    reference_pool: tuple[ReferencePoolFile, ...] = Field(default=(), strict=False, max_length=64)
+    feed: tuple[PriceFeedFile, ...] = Field(default=(), strict=False, max_length=128)
+    balance_layout: tuple[BalanceLayoutFile, ...] = Field(default=(), strict=False, max_length=64)
+    place: tuple[PlaceFile, ...] = Field(default=(), strict=False, max_length=256)
 
     @model_validator(mode="after")
     def _places_are_told_apart(self) -> NetworkFile:

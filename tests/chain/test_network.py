@@ -122,3 +122,28 @@ def test_a_fork_that_does_not_fit_its_shape_is_refused(fork, said):
 def test_two_places_are_told_apart_by_name_and_by_factory(alike):
     with pytest.raises(ValueError, match="two forks or curves have equal"):
         network_of(altered(fork=[V2_FORK, V3_FORK | alike], curve=[]), "some.toml")
+
+
+def test_the_real_chains_file_names_forks_launchpads_feeds_pools_and_places():
+    network = load_network("robinhood")
+    assert network.universal_router_hop_prices
+    assert {fork.name for fork in network.forks} >= {"pancake-v2", "pancake-v3", "sushi-v2", "sushi-v3"}
+    assert {pad.name for pad in network.launchpads} >= {"pons-v2", "doppler", "flap", "o1"}
+    assert {(layout.token, layout.position, layout.bits) for layout in network.balance_layouts} == {(network.weth, 51, 256), (network.usdg, 1, 64)}
+    assert {place.kind for place in network.places} >= {"router", "venue", "beacon", "fake", "stock"}
+    assert len([pool for pool in network.reference_pools if pool.venue == "v4"]) == 1
+
+
+def test_nothing_known_is_said_twice_and_everything_has_its_source():
+    network = load_network("robinhood")
+    known = list(network.known().values())
+    doubled = {address for address in known if known.count(address) > 1} - {network.curves[0].factory}
+    assert not doubled and not set(known) & set(network.contracts().values())
+    tables = (*network.forks, *network.curves, *network.launchpads, *network.reference_pools, *network.feeds, *network.balance_layouts, *network.places)
+    assert all(row.source.strip() for row in tables)
+
+
+@pytest.mark.parametrize("key", ["0x54f7", "0x" + "0" * 40])
+def test_a_pool_of_v4_is_named_by_its_id(key):
+    with pytest.raises(ValueError, match="reference_pool.0: expected 0x and 64 hex digits"):
+        network_of(altered(reference_pool=[{"name": "ETH/USDG", "venue": "v4", "key": key, "source": "x"}]), "some.toml")
