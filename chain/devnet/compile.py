@@ -24,7 +24,7 @@ SETTINGS = {
     "evmVersion": "cancun",
     "metadata": {"bytecodeHash": "none", "appendCBOR": False},
 }
-LIBRARIES = ("solc", "@openzeppelin/contracts", "solady")
+LIBRARIES = ("solc", "@openzeppelin/contracts", "solady", "@uniswap/v4-core")
 COMPILE_S_MAX = 300
 
 

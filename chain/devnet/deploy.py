@@ -7,8 +7,10 @@ Source: design §7.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from chain.devnet.annex import NO_ANNEX, annex
 from chain.devnet.assets import ASSETS, ETH_USD, ETHER_POOLS, NATIVE_POOLS, USD, Asset
 from chain.devnet.calls import Tx, arguments, created_address, encode
 from chain.devnet.compile import Artifact, artifacts
@@ -41,7 +43,7 @@ def deploy(miner: Miner, toolchain: Path) -> Deployment:
     ]
     miner.mine_all(openings(venues, cast.issuer, markets))
     zoo_tokens, zoo_markets = deploy_zoo(miner, compiled, venues, cast.zookeeper)
-    built = Deployment(
+    plain = Deployment(
         at=at,
         cast=cast,
         venues=venues,
@@ -49,9 +51,11 @@ def deploy(miner: Miner, toolchain: Path) -> Deployment:
         markets=(*markets, *zoo_markets),
         plain=compiled[LAUNCHED],
         height=miner.height + 1,
+        annex=NO_ANNEX,
     )
-    outfit(miner, built)
-    return built
+    beside, txs = annex(miner, toolchain, compiled, plain)
+    miner.mine_all([*outfit(plain), *txs])
+    return replace(plain, annex=beside)
 
 
 def fund_owners(miner: Miner, at: dict[str, str], cast: Cast) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from chain.devnet.assets import ASSETS
 from chain.devnet.calls import Tx, encode
-from chain.devnet.miner import Miner
 from chain.devnet.places import ETH, HONEST, USDG, Deployment, Token
 
 ARBITRAGE_CUT, OTHERS_CUT = 5, 50
@@ -19,26 +18,24 @@ DOLLARS_RAW = 1_000_000_000 * USDG
 WRAPPED_WEI = 1_000_000 * ETH
 
 
-def outfit(miner: Miner, deployment: Deployment) -> None:
-    """Give everybody what the market needs of them. Raises: ChainFault."""
+def outfit(deployment: Deployment) -> list[Tx]:
+    """Give everybody what the market needs of them."""
     cast, at = deployment.cast, deployment.at
     traders = (cast.arbitrageur, *cast.noise, *cast.momentum)
     honest = [token for token in deployment.tokens if token.kind == HONEST]
-    miner.mine_all(
-        [
-            *gifts(deployment, honest, (*traders, *cast.providers)),
-            *wraps(deployment, (*traders, *cast.providers, cast.launcher)),
-            *[tx for trader in traders for tx in trading_approvals(deployment, honest, trader)],
-            *[
-                tx
-                for provider in cast.providers
-                for token in holdings(at, honest)
-                for venue in ("v2", "v3")
-                for tx in deployment.venues.approvals(provider, token, venue)
-            ],
-            *deployment.venues.approvals(cast.launcher, at["weth"], "v3"),
-        ]
-    )
+    return [
+        *gifts(deployment, honest, (*traders, *cast.providers)),
+        *wraps(deployment, (*traders, *cast.providers, cast.launcher)),
+        *[tx for trader in traders for tx in trading_approvals(deployment, honest, trader)],
+        *[
+            tx
+            for provider in cast.providers
+            for token in holdings(at, honest)
+            for venue in ("v2", "v3")
+            for tx in deployment.venues.approvals(provider, token, venue)
+        ],
+        *deployment.venues.approvals(cast.launcher, at["weth"], "v3"),
+    ]
 
 
 def gifts(deployment: Deployment, honest: Sequence[Token], actors: Sequence[str]) -> Iterator[Tx]:

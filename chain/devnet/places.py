@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from chain.devnet.compile import Artifact
 from chain.devnet.venues import Place, Venues
+
+if TYPE_CHECKING:
+    from chain.devnet.annex import Annex
 
 ETH = 10**18
 USDG = 10**6
@@ -27,11 +31,15 @@ class Cast:
     providers: tuple[str, ...]
     visitor: str
     """Never used by the market: for whoever uses the chain from outside."""
+    annexer: str = ""
+    """Who builds the annex."""
+    regulars: tuple[str, ...] = ()
+    """Who trades there."""
 
     @classmethod
     def of(cls, accounts: Sequence[str]) -> Cast:
         names = [account.lower() for account in accounts]
-        return cls(*names[:5], tuple(names[5:8]), tuple(names[8:10]), tuple(names[10:12]), names[19])
+        return cls(*names[:5], tuple(names[5:8]), tuple(names[8:10]), tuple(names[10:12]), names[19], names[12], tuple(names[13:16]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +85,8 @@ class Deployment:
     """What new launches are made of."""
     height: int
     """The last block of the deployment."""
+    annex: Annex
+    """What was built beside the plain market."""
 
     def token(self, symbol: str) -> Token:
         """An honest token by symbol, or one of the zoo by kind."""

@@ -22,6 +22,8 @@ MAX_TICK = 887_272
 TICK_SPACING = {100: 1, 500: 10, 3_000: 60, 10_000: 200}
 POOL_GAS = 8_000_000
 MINT_GAS = 4_000_000
+DYNAMIC_FEE = 0x800000
+"""What stands for the fee in the identity of a v4 pool whose hook sets it."""
 MINT_POSITION, SETTLE_PAIR, SWEEP = 0x02, 0x0D, 0x14
 POOL_KEY = "(address,address,uint24,int24,address)"
 
@@ -36,10 +38,14 @@ class Place:
     token0: str
     token1: str
     fee_ppm: int
+    """What its identity says; `DYNAMIC_FEE` where a hook sets it."""
+    spacing: int = 0
+    """Of a v4 pool whose spacing is not the usual one of its fee; else 0."""
+    hooks: str = NATIVE
 
     @property
     def tick_spacing(self) -> int:
-        return TICK_SPACING[self.fee_ppm]
+        return self.spacing or TICK_SPACING[self.fee_ppm]
 
     @property
     def full_range(self) -> tuple[int, int]:
@@ -48,8 +54,8 @@ class Place:
 
     @property
     def pool_key(self) -> tuple:
-        """The v4 identity of a pool without hooks."""
-        return (self.token0, self.token1, self.fee_ppm, self.tick_spacing, NATIVE)
+        """The v4 identity of the pool."""
+        return (self.token0, self.token1, self.fee_ppm, self.tick_spacing, self.hooks)
 
     def other(self, token: str) -> str:
         return self.token1 if token == self.token0 else self.token0
@@ -73,8 +79,13 @@ class Venues:
             return create2_address(self.at["v2_factory"], keccak(bytes.fromhex(token0[2:] + token1[2:])), self.pair_hash)
         if venue == "v3":
             return create2_address(self.at["v3_factory"], keccak(word(token0) + word(token1) + fee_ppm.to_bytes(32, "big")), self.pool_hash)
-        identity = (token0, token1, fee_ppm, TICK_SPACING[fee_ppm], NATIVE)
-        return "0x" + keccak(bytes.fromhex(arguments((POOL_KEY,), (identity,)))).hex()
+        return pool_id((token0, token1, fee_ppm, TICK_SPACING[fee_ppm], NATIVE))
+
+    def hooked(self, a: str, b: str, fee_ppm: int, spacing: int, hooks: str = NATIVE) -> Place:
+        """Name the v4 pool of two tokens with this spacing and this hook."""
+        token0, token1 = sorted((a, b))
+        key = pool_id((token0, token1, fee_ppm, spacing, hooks))
+        return Place(venue="v4", key=key, token0=token0, token1=token1, fee_ppm=fee_ppm, spacing=spacing, hooks=hooks)
 
     def spenders(self, venue: str) -> tuple[str, ...]:
         """Who must be approved to add liquidity there; for v4 the last one within Permit2."""
@@ -151,3 +162,8 @@ class Venues:
         plan = arguments(("bytes", "bytes[]"), (bytes(actions), [bytes.fromhex(step) for step in steps]))
         data = encode("modifyLiquidities(bytes,uint256)", bytes.fromhex(plan), FOREVER)
         return Tx(sender=owner, to=self.at["v4_positions"], data=data, value_wei=most[0] if place.token0 == NATIVE else 0, gas=MINT_GAS)
+
+
+def pool_id(identity: tuple) -> str:
+    """Id of a v4 pool by its identity."""
+    return "0x" + keccak(bytes.fromhex(arguments((POOL_KEY,), (identity,)))).hex()

@@ -37,3 +37,19 @@ def test_pools_cover_three_versions_and_four_fee_tiers(devnet):
 def test_at_least_eight_honest_tokens_have_a_pool(devnet):
     honest = {market.token.symbol for market in devnet.deployment.markets if market.token and market.token.kind == "honest"}
     assert len(honest) >= 8
+
+
+def test_network_file_names_the_forks_and_the_launchpad_of_the_annex(devnet):
+    named, annex = load_network("devnet"), devnet.deployment.annex
+    told = [(fork.name, fork.shape, fork.factory, fork.router, fork.quoter, fork.swap_topic) for fork in annex.forks]
+    assert [(fork.name, fork.shape, fork.factory, fork.router, fork.quoter, fork.swap_topic) for fork in named.forks] == told
+    assert [curve.factory for curve in named.curves] == [annex.launchpad]
+
+
+def test_annex_moves_no_address_of_the_plain_market(devnet):
+    tokens = {token.symbol: token.address for token in devnet.deployment.tokens if token.symbol}
+    assert (tokens["LEAF"], devnet.deployment.token("honeypot").address, devnet.height > devnet.deployment.height == 9) == (
+        "0x71c95911e9a5d330f4d621842ec243ee1343292e",
+        "0x029a31edd4c791c99387b318cbc352ea4d3f64bf",
+        True,
+    )
