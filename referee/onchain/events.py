@@ -117,8 +117,9 @@ class PositionMark:
 
     position: str
     status: str
-    """proven, or the reason why it counts 0: reverted, unreadable."""
+    """proven, or unprovable where its tokens' sale rests on a claim; else the reason why it counts 0: reverted, unreadable or below_gas."""
     reason: str
+    """Why it counts 0, or which of its tokens cannot be sold and count 0; empty otherwise."""
     amount0_raw: TokenRaw
     """Principal at the marked block."""
     amount1_raw: TokenRaw
@@ -126,10 +127,18 @@ class PositionMark:
     """Computed fees up to the marked block."""
     fees1_raw: TokenRaw
     close_gas_wei: Wei
+    gross_wei: Wei
+    """ETH that its tokens bring before gas, as their part of one sale together with what the book holds of them."""
+    sale_gas_wei: Wei
+    """Its part of that sale's gas."""
+    unsold: tuple[str, ...]
+    """Tokens that could not be sold."""
     value_wei: Wei
-    """ETH that principal and fees bring, selling gas and closing gas taken off; at least 0."""
+    """What counts: its ETH sides and the gross, selling gas and closing gas taken off; at least 0."""
+    principal_wei: Wei
+    """Principal at the pool's price, in ETH."""
     fees_wei: Wei
-    """Part of the value that is fees, at the pool's price."""
+    """Fees at the same price."""
     held_wei: Wei
     """What the amounts put in would be worth unpooled, at the same price; impermanent loss is principal less this."""
 

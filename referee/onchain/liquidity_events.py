@@ -25,6 +25,9 @@ class LiquidityOpened(Event):
     token0: str
     """Zero for native ETH, as the chain has it."""
     token1: str
+    asset0: str
+    """What token 0 is booked as: `eth` where it is ETH or WETH, else its address."""
+    asset1: str
     fee_ppm: int
     tick_spacing: int
     hooks: str
@@ -38,7 +41,7 @@ class LiquidityOpened(Event):
     pool_liquidity_raw: TokenRaw
     """Liquidity in range before it."""
     share_ppm: int
-    """Of the liquidity in range with it; 0 when opened out of range."""
+    """Of the liquidity in range, it and the run's other positions of the pool within it; 0 when opened out of range."""
     gas_wei: Wei
     approvals: tuple[str, ...]
     """Approvals paid by it, `token>spender`."""
@@ -51,6 +54,7 @@ class LiquidityOpened(Event):
 class LiquidityAccrued(Event):
     """Fees of real swaps that a position earned between two blocks: computed from the pool's own logs, not simulated."""
 
+    ledgers: tuple[str, ...]
     position: str
     pool: str
     from_block: int
