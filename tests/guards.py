@@ -61,15 +61,15 @@ CLOCK_SHELLS: dict[str, str] = {
 
 MONEY = (
     "ledgers/money.py", "ledgers/postings.py", "referee/onchain/", "chain/router.py", "chain/simulate.py",
-    "chain/honeypot.py", "chain/gas.py", "chain/balance_slot.py", "chain/price.py", "chain/pools.py", "chain/aggregators/",
+    "chain/honeypot.py", "chain/liquidity/", "chain/gas.py", "chain/balance_slot.py", "chain/price.py", "chain/pools.py", "chain/aggregators/",
 )  # fmt: skip
 """Modules without floats: no literal, no `float`, no `/`."""
 
 FLOATS_ALLOWED: dict[str, str] = {}
 """Modules of MONEY that may use floats, and why."""
 
-AWAITING = ("run.py", "board.py")
-"""The modules of a bench that may await."""
+AWAITING = ("run.py", "board.py", "rival_desk.py", "recording.py", "following.py", "further_desk.py")
+"""The modules of a bench that may await: the run with what it appends through and what runs beside it, and the desks."""
 
 BANNED_NAMES = ("util", "utils", "helper", "helpers", "common", "misc", "base", "core", "manager", "managers", "handler", "handlers")
 

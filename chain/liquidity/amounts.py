@@ -31,6 +31,16 @@ def amounts_of(liquidity: int, sqrt_price_x96: int, lower: int, upper: int, roun
     return amount0_between(liquidity, here, high, round_up), amount1_between(liquidity, low, here, round_up)
 
 
+def price_after(liquidity: int, sqrt_price_x96: int, amount_in: int, falls: bool) -> int:
+    """Price after an amount of token 0 (`falls`) or token 1, fee apart, came into some liquidity; rounded against who pays."""
+    if not falls:
+        return sqrt_price_x96 + (amount_in << 96) // liquidity
+    worth, product = liquidity << 96, amount_in * sqrt_price_x96
+    if (worth + product) >> 256 or product >> 256:
+        return -(-worth // (worth // sqrt_price_x96 + amount_in))
+    return -(-worth * sqrt_price_x96 // (worth + product))
+
+
 def liquidity_for(sqrt_price_x96: int, lower: int, upper: int, raw0: int, raw1: int) -> int:
     """Most liquidity that amounts make in a range at a price; what is too much of one token stays unused."""
     low, high = sqrt_price_at(lower), sqrt_price_at(upper)
