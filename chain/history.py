@@ -38,7 +38,10 @@ class Later:
 class HistoryTrip:
     """The wallet's second buy and second sale, after a first buy and sale of its own, or of `ghost`."""
 
-    def __init__(self, network: Network, pin: Header, purse: Purse, buy: Route, sale: Route, ghost: str = "") -> None:
+    def __init__(
+        self, network: Network, pin: Header, purse: Purse, buy: Route, sale: Route, ghost: str = "", ghost_buy: Route | None = None
+    ) -> None:
+        """Prepare the trades; `ghost_buy` is the ghost's own, where it is not our router's."""
         wallet, first = purse.wallet, ghost or purse.wallet
         again = route_of(network, sale, wallet, sale.amount // 2)
         sent = [*purse.prefix, buy.swap, *route_txs(sale), buy.swap, *route_txs(again)]
@@ -48,7 +51,7 @@ class HistoryTrip:
         sim.block(balances_wei=self._shown, writes=purse.writes, randao=self._randao)
         for tx in purse.prefix:
             sim.send(wallet, tx)
-        self._first = self._bought(first, route_of(network, buy, first))
+        self._first = self._bought(first, ghost_buy or route_of(network, buy, first) if ghost else buy)
         self._sold(first, route_of(network, sale, first))
         sim.block(balances_wei=self._shown, randao=self._randao)
         self._buy = self._bought(wallet, buy)

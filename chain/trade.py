@@ -6,7 +6,7 @@ Source: 001 §2.2 (credited is what arrives); design §6.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chain import calldata
@@ -14,6 +14,7 @@ from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.logs import signed
 from chain.network import Network
+from chain.origin import from_pools
 from chain.router import Hop, Route, Tx
 from chain.simulate import (
     AMOUNT_MAX,
@@ -29,7 +30,7 @@ from chain.simulate import (
     logged_net,
     revert_word,
 )
-from chain.swaps import V3_SWAP, V4_SWAP
+from chain.swaps import V4_SWAP, swap_topic
 from ledgers.errors import ChainFault
 from ledgers.money import mul_div_ceil, mul_div_floor
 
@@ -37,9 +38,30 @@ PROVEN, REVERTED, UNPROVABLE, FAILED = "proven", "reverted", "unprovable", "fail
 BALANCE_READ_MAX = 2**256
 ALLOWANCE_STANDING_MIN = 2**95
 """An unlimited allowance of which a token keeps 96 bits, after some use."""
-APPROVAL_USED_UP = "approval_used_up"
+QUOTED_MAX = 2**127
+"""No pool can pay out more; a quoter that says so was told by a hook, or of one."""
+APPROVAL_USED_UP, QUOTER_ABSURD = "approval_used_up", "quoter_absurd"
+UNREPEATABLE = "impact_unrepeatable"
+"""Why nothing is known after earlier trades of which one did not go through again."""
 ROUNDING_RAW, ROUNDING_PART = 2, 1_000_000
 """Token units that a sale of shares may round by: two, where they are at most a millionth of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """Earlier trades, run again by a stand-in in a block of their own before anything else (001 §5.2)."""
+
+    sender: str
+    """Holds nothing but what overrides give it."""
+    writes: tuple[SlotWrite, ...]
+    """The tokens that it sells."""
+    txs: tuple[Tx, ...]
+
+    def begin(self, sim: Simulation) -> list[Handle]:
+        """Open a simulation with the trades; what they did is read by `repeated`."""
+        headroom = gas_headroom_wei(self.txs, sim.pin.base_fee_wei)
+        sim.block(balances_wei={self.sender: headroom}, writes=self.writes)
+        return [sim.send(self.sender, tx) for tx in self.txs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +74,8 @@ class Purse:
     """Balance slots of the whole book, so that limits on holdings bind."""
     prefix: tuple[Tx, ...] = ()
     """Transactions already filled in this decision, run again first."""
+    echo: Echo | None = None
+    """Earlier trades that are run again before all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +119,11 @@ def route_txs(route: Route, before: Sequence[Tx] = ()) -> list[Tx]:
     return [*(approval.tx for approval in route.approvals if approval.tx not in before), route.swap]
 
 
+def repeated(done: Simulated, echo: Sequence[Handle]) -> bool:
+    """Say whether all earlier trades went through again."""
+    return all(done[handle].ok for handle in echo)
+
+
 def _spenders(route: Route) -> list[str]:
     """Whom the token itself must allow."""
     return [spenders[0] for _, *spenders in (approval.key.split(">") for approval in route.approvals) if len(spenders) == 1]
@@ -109,25 +138,44 @@ def crossed(network: Network, route: Route, swap: CallAnswer) -> bool:
 
 
 def paid_in(network: Network, hop: Hop, swap: CallAnswer) -> int | None:
-    """What a pool that can run out was paid, by its own log; None where no such pool tells."""
-    event = {"v3": (hop.pool.key, [V3_SWAP]), "v4": (network.v4_pool_manager, [V4_SWAP, hop.pool.key])}.get(hop.pool.venue)
-    if event is None:
+    """What a pool that can run out was paid, by its own logs; None where no such pool tells, or a hook may have taken some of it before."""
+    event = {"v3": (hop.pool.key, [swap_topic(hop.pool)]), "v4": (network.v4_pool_manager, [V4_SWAP, hop.pool.key])}.get(hop.pool.venue)
+    if event is None or hop.pool.hooked:
         return None
     emitter, topics = event
-    for log in swap.logs:
-        if log["address"].lower() == emitter and log["topics"][: len(topics)] == topics:
-            amount = calldata.uint_at(calldata.hex_bytes(log.get("data")), int(hop.token_in == hop.pool.token1))
-            return None if amount is None else abs(signed(amount))
-    return None
+    amounts = [
+        calldata.uint_at(calldata.hex_bytes(log.get("data")), int(hop.token_in == hop.pool.token1))
+        for log in swap.logs
+        if log["address"].lower() == emitter and log["topics"][: len(topics)] == topics
+    ]
+    told = [abs(signed(amount)) for amount in amounts if amount is not None]
+    return sum(told) if told and len(told) == len(amounts) else None
+
+
+def paid_first(network: Network, route: Route, swap: CallAnswer) -> int:
+    """What the first pools of a route were paid, at most its amount; what goes to a pool that does not tell counts whole."""
+    paid, told = 0, dict[str, int]()
+    for way in route.ways:
+        amount = paid_in(network, way.path[0], swap)
+        if amount is None:
+            paid += way.amount
+        else:
+            told[way.path[0].pool.key] = amount
+    return min(paid + sum(told.values()), route.amount)
 
 
 class TradeSimulation:
     """One candidate route of one order in one request entry."""
 
-    def __init__(self, network: Network, pin: Header, purse: Purse, route: Route, held: Held, paid: frozenset[str] = frozenset()) -> None:
-        """Prepare the trade; approvals that are `paid` already are only set up, so that they count for nothing."""
+    def __init__(
+        self, network: Network, pin: Header, purse: Purse, route: Route, held: Held, paid: frozenset[str] = frozenset(), others: Sequence[str] = ()
+    ) -> None:
+        """Prepare the trade; approvals that are `paid` already are only set up, so that they count for nothing.
+
+        None of the `others`, tokens that the order does not name, may become less."""
         self.route, self._network, self._purse, self._held, self._price = route, network, purse, held, pin.base_fee_wei
         sim = self.simulation = Simulation(network, pin)
+        self._echo = purse.echo.begin(sim) if purse.echo else []
         sent = [*purse.prefix, *route_txs(route, purse.prefix)]
         sim.block(balances_wei={purse.wallet: shown_wei(purse.eth_wei, sent, pin.base_fee_wei)}, writes=purse.writes)
         self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
@@ -135,11 +183,13 @@ class TradeSimulation:
         self._granted = [sim.send(purse.wallet, approval.tx) for approval in unsent if approval.key in paid]
         self._before = sim.token_balance(route.token, purse.wallet)
         self._eth_before = sim.eth_balance(purse.wallet)
+        self._others = [sim.token_balance(token, purse.wallet) for token in others]
         self._quoter = sim.view(route.quoter.to, route.quoter.data) if route.quoter else None
         self._approvals = {approval.key: sim.send(purse.wallet, approval.tx) for approval in unsent if approval.key not in paid}
         self._swap = sim.send(purse.wallet, route.swap)
         self._after = sim.token_balance(route.token, purse.wallet)
         self._eth_after = sim.eth_balance(purse.wallet)
+        self._others_after = [sim.token_balance(token, purse.wallet) for token in others]
         self._allowances = [sim.ask(route.token, calldata.allowance(purse.wallet, spender)) for spender in _spenders(route)]
         self._units = self._read_units(sim)
 
@@ -151,7 +201,13 @@ class TradeSimulation:
         return sim.view(slot.contract, slot.slot)
 
     def outcome(self, done: Simulated) -> Outcome:
-        """Read what the route did. Raises: ChainFault when the node contradicts itself."""
+        """Read what the route did, whatever its quoter says. Raises: ChainFault when the node contradicts itself."""
+        found = self._outcome(done)
+        return replace(found, flags=(*found.flags, QUOTER_ABSURD)) if self._absurd(done) else found
+
+    def _outcome(self, done: Simulated) -> Outcome:
+        if not repeated(done, self._echo):
+            return Outcome(FAILED, UNREPEATABLE)
         if not all(done[handle].ok for handle in self._prefix):
             raise ChainFault("state_moved", "a filled order of the same decision no longer goes through at its own block")
         quoted, eth_gained = self._quoted(done), self._eth_gained(done)
@@ -180,12 +236,18 @@ class TradeSimulation:
         except LookupError:
             return None
 
-    def _quoted(self, done: Simulated) -> int | None:
+    def _told(self, done: Simulated) -> int | None:
+        """What the quoter says, however absurd."""
         if self._quoter is None or not done[self._quoter].ok:
             return None
-        amount = self.route.quoted(done[self._quoter].data)
-        possible = ETH_MAX if self.route.side == "sell" else AMOUNT_MAX
-        return amount if amount is not None and amount < possible else None
+        return self.route.quoted(done[self._quoter].data)
+
+    def _absurd(self, done: Simulated) -> bool:
+        amount = self._told(done)
+        return amount is not None and amount >= (ETH_MAX if self.route.side == "sell" else QUOTED_MAX)
+
+    def _quoted(self, done: Simulated) -> int | None:
+        return None if self._absurd(done) else self._told(done)
 
     def _moved(self, done: Simulated, quoted: int | None, eth_gained: int, before: int, after: int) -> Outcome:
         tokens_gained = after - before
@@ -202,6 +264,10 @@ class TradeSimulation:
             raise ChainFault("absurd_amount", f"{arrival} units cannot have arrived")
         if not crossed(self._network, self.route, done[self._swap]):
             raise ChainFault("inconsistent", "a swap went through without a word from its pools")
+        if self._others_shrank(done):
+            return Outcome(FAILED, "touches_other_tokens", quoted)
+        if not self.route.hops and from_pools(self._network, done[self._swap], self.route) < arrival:
+            return Outcome(FAILED, "private_inventory", quoted)
         units = self._storage_units(done, units)
         if units <= 0:
             return Outcome(UNPROVABLE, "slot", quoted)
@@ -212,10 +278,21 @@ class TradeSimulation:
             self._flags(done, quoted, arrival, logged_token, tokens_gained),
         )  # fmt: skip
 
+    def _others_shrank(self, done: Simulated) -> bool:
+        """Whether a token that the order does not name became less, or can no longer be read."""
+        for handle, later in zip(self._others, self._others_after, strict=True):
+            before, after = self._tokens(done, handle), self._tokens(done, later)
+            if before is not None and (after is None or after < before):
+                return True
+        return False
+
     def _sold(self, done: Simulated, before: int, after: int) -> int:
-        """Tokens that left: by balance difference, at least what the pool says it was paid, which is the size unless the pool ran out."""
-        paid = paid_in(self._network, self.route.hops[0], done[self._swap])
-        return max(before - after, self.route.amount if paid is None else min(paid, self.route.amount))
+        """Tokens that left: by balance difference, at least what the pool says it was paid, which is the size unless the pool ran out.
+
+        Of a route whose pools are not known, the difference alone is told."""
+        if not self.route.hops:
+            return before - after
+        return max(before - after, paid_first(self._network, self.route, done[self._swap]))
 
     def _eth_gained(self, done: Simulated) -> int:
         """ETH difference before gas; the node's own native logs must say the same."""
@@ -249,7 +326,7 @@ class TradeSimulation:
             ("logs_differ", logged_token != tokens_gained),
             ("size_differs", self.route.side == "sell" and tokens_gained != -self.route.amount),
             ("quoter_differs", quoted is not None and quoted != arrival),
-            ("quoter_silent", quoted is None and self._quoter is not None),
+            ("quoter_silent", quoted is None and self._quoter is not None and not self._absurd(done)),
             (APPROVAL_USED_UP, any(self._used_up(done, handle) for handle in self._allowances)),
         )
         return tuple(word for word, failed in checks if failed)

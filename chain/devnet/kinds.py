@@ -187,7 +187,7 @@ def _limited() -> Iterator[Kind]:
 def _holder_states() -> Iterator[Kind]:
     yield coin("cooldown_block", "CooldownBlock", "no sale in the block of the holder's last buy")
     yield coin("cooldown_1s", "CooldownTime", "no sale within 1 s of the holder's last buy", 1)
-    yield coin("cooldown_60s", "CooldownTime", "no sale within 60 s of the holder's last buy", 60, buy=FLAGGED, sell=HOLDER_STATE)
+    yield coin("cooldown_60s", "CooldownTime", "no sale within 60 s of the holder's last buy", 60, buy=UNREAD, sell=HOLDER_STATE)
     yield coin("stamped", "Stamped", "stamps both holders of a transfer: only the gas depends on it",
                buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
     yield coin("early_seller", "EarlySeller", "25 % of a sale, falling to nothing in an hour since the holder's first buy", 3_600,

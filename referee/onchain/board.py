@@ -1,13 +1,16 @@
 """The board: every order quoted and proven for its exact size, and the desk that takes it.
 
 A quote and its proof are one request: one `eth_simulateV1` per candidate route, all pinned to one block, each after the
-filled orders of the same decision. One round trip for a sell; two for a buy, whose second is the honeypot gate.
+filled orders of the same decision. One round trip for a sell; two for a buy, whose second is the honeypot gate. Where rivals
+answer, their transactions take one more; a sale that reverts is looked at a second time.
 Source: 001 §2.2; design §6; ONC-05 to ONC-11, ONC-24.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,8 +22,9 @@ from chain.network import Network
 from chain.pools import PoolGraph
 from chain.router import Route, Tx, buy_routes, route_of, sell_routes
 from chain.rpc import RpcDoor, RpcRefused
+from chain.second_look import smaller_sales
 from chain.simulate import Simulated, Simulation, SimulationRefused, answered
-from chain.trade import PROVEN, Held, Purse, evidence, route_txs
+from chain.trade import PROVEN, UNREPEATABLE, Echo, Held, Purse, evidence, route_txs
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
 from ledgers.events import Event
@@ -28,15 +32,20 @@ from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import EXIT_UNPROVEN, Book, Holding
 from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
-from referee.onchain.events import LEDGERS, BoardTaken, FillCredited, GateTaken, HoldingMark, OrderAsked, Pin
+from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, HoldingMark, OrderAsked, Pin, Row
 from referee.onchain.gate import Gate
 from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
-from referee.onchain.rows import Rows, Variant, dumped
+from referee.onchain.rival_desk import RivalDesk
+from referee.onchain.rival_rows import Rivals, ghost_route
+from referee.onchain.rows import Rows, dumped, part_sale
 from referee.onchain.rules import Rules
 from referee.onchain.shares import Amounts
+from referee.onchain.variant import Variant
 
 SELL_OUT_ROUNDS_MAX = 8
 HOLDINGS_PER_REQUEST_MAX = 500
+FALLBACK = "fallback"
+"""Board policy: rivals are asked only where our own router has no proven row."""
 GAS_PER_HOLDING = 400_000
 """What selling one holding and quoting its routes takes of a node's gas cap, chosen above what they were measured to use."""
 BLOCK_TIME_GRAIN_MS = 1_000
@@ -71,6 +80,11 @@ class Desk:
     holdings_per_request_max: int = HOLDINGS_PER_REQUEST_MAX
     headers_sealed: bool = True
     """Whether this chain's headers are held to their own hash."""
+    rivals: Rivals | None = None
+    """Other aggregators, where any are asked (ONC-05)."""
+    said_against: Callable[[int, str], tuple[str, ...]] = lambda tick, token: ()
+    """What outside sources had said against a token when a tick was shown, `source:word`."""
+    decimals: dict[str, int | None] = field(default_factory=dict)
     _head: int = -1
 
     def __post_init__(self) -> None:
@@ -85,7 +99,8 @@ class Desk:
     def remember(self, run_id: str, ledger: str, marks: Sequence[HoldingMark]) -> None:
         """Take over what a run's holdings were last worth, and which routes sold them best."""
         self.last_wei[run_id, ledger] = {mark.token: int(mark.value_wei) for mark in marks}
-        self.best_route |= {mark.token: mark.route for mark in marks if mark.status == PROVEN}
+        if ledger in LEDGERS:
+            self.best_route |= {mark.token: mark.route for mark in marks if mark.status == PROVEN}
 
     def chain_now_ms(self) -> int:
         """Chain time by our clock."""
@@ -137,30 +152,42 @@ class Desk:
         if lag_ms > allowed_ms:
             raise ChainFault("behind", f"block {header.block} of lane {self.rpc.lane} is {lag_ms} ms behind the clock; at most {allowed_ms} ms")
 
-    def decision(self, run_id: str, wallet: str, tick: int, pin: Pin, arrived_ts_ms: int, books: Mapping[str, Book]) -> DecisionDesk:
-        """Open the orders of one decision on the books as they stand; all orders stand on one block."""
-        return DecisionDesk(self, run_id, wallet, tick, pin, arrived_ts_ms, dict(books))
+    def decision(
+        self, run_id: str, wallet: str, tick: int, pin: Pin, arrived_ts_ms: int, books: Mapping[str, Book], *, rivals: bool = True
+    ) -> DecisionDesk:
+        """Open the orders of one decision on the books as they stand; all orders stand on one block.
+
+        Without `rivals`, only our own router is asked."""
+        return DecisionDesk(self, run_id, wallet, tick, pin, arrived_ts_ms, dict(books), rivals)
+
+    def rival_desk(self, pin: Pin) -> RivalDesk | None:
+        """Who asks the rivals of one decision; none where the rules or the settings name none."""
+        if self.rivals is None or not self.rivals.names or self.rules.rival_answer_ms_max is None:
+            return None
+        now_s = self.chain_now_ms() // 1_000
+        return RivalDesk(self.rivals, self.rpc, self.network, self.graph, self.rules, self.clock, header_of_pin(pin), now_s, self.decimals)
 
     # --- marks ------------------------------------------------------------------------------------------------------
 
-    async def value(self, run_id: str, wallet: str, books: Sequence[Book], pin: Pin) -> tuple[Valued, ...]:
-        """Sell books out in simulation (ONC-12).
+    async def value(self, run_id: str, wallet: str, books: Sequence[Book], pin: Pin, echo: Echo | None = None) -> tuple[Valued, ...]:
+        """Sell books out in simulation (ONC-12), after earlier trades where there are any (ONC-23).
 
         Shapes: one value per group of ledgers that hold the same. Raises: ChainFault when it could not be measured."""
         groups: dict[tuple[Any, ...], list[Book]] = {}
         for book in books:
             groups.setdefault((book.eth_wei, book.holdings, book.approvals), []).append(book)
         try:
-            return tuple([await self._sell_out(run_id, wallet, group, pin) for group in groups.values()])
-        except ChainFault:
-            self.rpc.distrust()
+            return tuple([await self._sell_out(run_id, wallet, group, pin, echo) for group in groups.values()])
+        except ChainFault as fault:
+            if fault.reason != UNREPEATABLE:
+                self.rpc.distrust()
             raise
 
-    async def _sell_out(self, run_id: str, wallet: str, group: Sequence[Book], pin: Pin) -> Valued:
+    async def _sell_out(self, run_id: str, wallet: str, group: Sequence[Book], pin: Pin, echo: Echo | None) -> Valued:
         book, header = group[0], header_of_pin(pin)
         last_wei = self.last_wei.get((run_id, book.ledger), {})
-        sales = in_order_of_value(await self._sales(wallet, book, header), last_wei)
-        kept = await self._sell_rounds(wallet, book, sales, header)
+        sales = in_order_of_value(await self._sales(wallet, book, header, echo), last_wei)
+        kept = await self._sell_rounds(wallet, book, sales, header, echo)
         done = valued(book, tuple(book.ledger for book in group), sales, pin.base_fee_wei, sha256_hex(kept), kept)
         for sale in sales:
             if sale.misplaced:
@@ -169,10 +196,10 @@ class Desk:
             self.remember(run_id, ledger, done.holdings)
         return done
 
-    async def _sales(self, wallet: str, book: Book, header: Header) -> list[Sale]:
+    async def _sales(self, wallet: str, book: Book, header: Header, echo: Echo | None) -> list[Sale]:
         slots = {holding: await self.slots.of(holding.token, wallet, header) for holding in book.holdings}
         writes = tuple(slot.write(int(holding.units_raw)) for holding, slot in slots.items() if slot and slot.shares == holding.shares)
-        amounts = await self.amounts(Purse(wallet, int(book.eth_wei), writes), slots, header)
+        amounts = await self.amounts(Purse(wallet, int(book.eth_wei), writes, echo=echo), slots, header)
         sales = []
         for holding, slot in slots.items():
             amount_raw = amounts.get(holding.token)
@@ -192,14 +219,14 @@ class Desk:
         (answer,) = await self.rpc.batch([asked.simulation.request()])
         return asked.read(_trusted(asked.simulation, answer))
 
-    async def _sell_rounds(self, wallet: str, book: Book, sales: Sequence[Sale], header: Header) -> bytes:
+    async def _sell_rounds(self, wallet: str, book: Book, sales: Sequence[Sale], header: Header, echo: Echo | None) -> bytes:
         """Sell all of it, and again where a route died or another promised more; returns the evidence."""
         kept: list[Any] = []
         size = self.holdings_per_request_max
         chunks = [sales[at : at + size] for at in range(0, len(sales), size)]
-        quotes = [Quotes(self.network, header, chunk) for chunk in chunks]
+        quotes = [Quotes(self.network, header, chunk, echo) for chunk in chunks]
         for _ in range(SELL_OUT_ROUNDS_MAX if sales else 0):
-            outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk, book.approvals) for chunk in chunks]
+            outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk, book.approvals, echo) for chunk in chunks]
             simulations = [part.simulation for part in (*outs, *quotes)]
             answers = await self.rpc.batch([simulation.request() for simulation in simulations])
             done = [_trusted(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)]
@@ -217,12 +244,18 @@ class Desk:
 class DecisionDesk:
     """The orders of one decision, one after another at one block (ONC-24)."""
 
-    def __init__(self, desk: Desk, run_id: str, wallet: str, tick: int, pin: Pin, arrived_ts_ms: int, opening: Mapping[str, Book]) -> None:
+    def __init__(
+        self, desk: Desk, run_id: str, wallet: str, tick: int, pin: Pin, arrived_ts_ms: int, opening: Mapping[str, Book], rivals: bool = True
+    ) -> None:
+        self._rivals = desk.rival_desk(pin) if rivals else None
         self._desk, self._run_id, self._wallet, self._tick, self._pin = desk, run_id, wallet, tick, pin
         self._header, self._arrived_ts_ms, self._opening = header_of_pin(pin), arrived_ts_ms, dict(opening)
-        self._prefix: dict[str, tuple[Tx, ...]] = {ledger: () for ledger in LEDGERS}
+        self._prefix: dict[str, tuple[Tx, ...]] = {ledger: () for ledger in opening}
         self._claims: dict[tuple[str, str], tuple[int, str]] = {}
         """Token units sold on a claim and its cause, by ledger and token."""
+        self._echo: Echo | None = None
+        self.filled: dict[str, Route] = {}
+        """Routes that headline filled at, by order id."""
 
     async def order(self, asked: OrderAsked, books: Mapping[str, Book]) -> Refereed:
         """Referee one order against the running books; faults become events, never guesses."""
@@ -237,15 +270,15 @@ class DecisionDesk:
     async def _order(self, asked: OrderAsked, books: Mapping[str, Book], order_id: str) -> Refereed:
         refused, variants = await self._admitted(asked, books, order_id)
         boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked)) for variant in variants]
-        await self._fill_rows(boards)
+        await self._take_rows(boards)
         events: list[Event] = [*refused]
         blobs: dict[str, bytes] = {}
         gates = await self._gates(order_id, boards)
-        for rows, (gate, kept) in zip(boards, gates, strict=True):
+        for rows, gated in zip(boards, gates, strict=True):
             taken = self._taken(rows, order_id)
-            outcome = settle(self._desk.rules, taken, gate, books, self._desk.clock.now_ms())
-            events += [taken, *([gate] if gate else []), *outcome]
-            blobs |= rows.evidence_of(outcome) | ({gate.digest: kept} if gate else {})
+            outcome = settle(self._desk.rules, taken, [gate for gate, _ in gated], books, self._desk.clock.now_ms())
+            events += [taken, *(gate for gate, _ in gated), *outcome]
+            blobs |= rows.evidence_of(outcome) | {gate.digest: kept for gate, kept in gated}
             self._carry(rows, outcome)
         return Refereed(tuple(events), blobs)
 
@@ -279,7 +312,7 @@ class DecisionDesk:
         """What a ledger would trade; None when it holds shares that say nothing."""
         slot = await self._slot(asked.token, book)
         holding = book.held(asked.token)
-        purse = Purse(self._wallet, int(self._opening[book.ledger].eth_wei), await self._writes(book.ledger, slot), self._prefix[book.ledger])
+        purse = Purse(self._wallet, int(self._opening[book.ledger].eth_wei), await self._writes(book.ledger, slot), self._prefix[book.ledger], self._echo)
         held_raw = (await self._desk.amounts(purse, {holding: slot}, self._header)).get(asked.token) if holding else 0
         if held_raw is None:
             return None
@@ -319,6 +352,39 @@ class DecisionDesk:
         routes = buy_routes if asked.side == "buy" else sell_routes
         return lambda size_raw: routes(self._desk.network, self._desk.graph, asked.token, size_raw, self._wallet)
 
+    async def _take_rows(self, boards: Sequence[Rows]) -> None:
+        """Fill the rows of our own router, and those of rivals: beside them, or only where we have no proven one (ONC-05)."""
+        if self._rivals is None or not boards:
+            await self._fill_rows(boards)
+        elif self._desk.rules.board_policy == FALLBACK:
+            await self._fill_rows(boards)
+            needy = [rows for rows in boards if not rows.proven and not rows.variant.cause]
+            if needy:
+                await self._rivals.prove(needy, await self._rivals.ask(needy))
+        else:
+            asking = asyncio.ensure_future(self._rivals.ask(boards))
+            try:
+                await self._fill_rows(boards)
+                await self._rivals.prove(boards, await asking)
+            finally:
+                asking.cancel()
+        await self._size_up(boards)
+
+    async def _size_up(self, boards: Sequence[Rows]) -> None:
+        """Find out of sales that revert whether less would go through; nothing told changes nothing."""
+        tries = [
+            (rows, route, part_sale(self._desk.network, self._header, rows.variant, part))
+            for rows in boards if (route := rows.all_reverted()) for part in smaller_sales(self._desk.network, route, self._wallet)
+        ]  # fmt: skip
+        with suppress(ChainFault, SimulationRefused):
+            for (rows, route, trade), answer in zip(tries, await self._asked(trade.simulation for _, _, trade in tries), strict=True):
+                if trade.outcome(answered(trade.simulation, answer)).status == PROVEN:
+                    rows.limited(route)
+
+    async def _asked(self, simulations: Iterable[Simulation]) -> list[Any]:
+        """The node's answers in one round trip; no trip at all for nothing."""
+        return await self._desk.rpc.batch([simulation.request() for simulation in simulations])
+
     async def _fill_rows(self, boards: Sequence[Rows]) -> None:
         requests = [question.simulation.request() for rows in boards for question in rows.questions]
         answers = iter(await self._desk.rpc.batch(requests) if requests else [])
@@ -345,32 +411,48 @@ class DecisionDesk:
 
     # --- the gate ---------------------------------------------------------------------------------------------------
 
-    async def _gates(self, order_id: str, boards: Sequence[Rows]) -> list[tuple[GateTaken | None, bytes]]:
-        """Gate every buy that has a proven row, all in one round trip."""
-        gates = [self._gate(rows, order_id) for rows in boards]
-        requests = [simulation.request() for gate in gates if gate for simulation in gate.simulations]
-        answers = iter(await self._desk.rpc.batch(requests) if requests else [])
-        return [self._judged(gate, order_id, answers) if gate else (None, b"") for gate in gates]
+    async def _gates(self, order_id: str, boards: Sequence[Rows]) -> list[list[tuple[GateTaken, bytes]]]:
+        """Gate every buy that has a proven row, all in one round trip; what cannot be sold again is looked at once more.
 
-    def _gate(self, rows: Rows, order_id: str) -> Gate | None:
-        variant = rows.variant
-        best = rows.best_proven(self._taken(rows, order_id)) if variant.asked.side == "buy" else None
-        if best is None:
-            return None
-        route, row = best
-        ghost_buy = route_of(self._desk.network, route, ghost_of(self._wallet))
-        sales = sell_routes(self._desk.network, self._desk.graph, variant.asked.token, int(row.arrival_raw or 0), self._wallet)
-        return Gate(self._desk.network, self._header, variant, route, ghost_buy, row, sales)
+        Shapes: for each board its gates, the best row's first."""
+        gates = [self._gates_of(rows, order_id) for rows in boards]
+        every = [gate for several in gates for gate in several]
+        answers = iter(await self._asked(simulation for gate in every for simulation in gate.simulations))
+        again = [gate.hear([next(answers) for _ in gate.simulations], self._desk.rules) for gate in every]
+        with suppress(ChainFault):
+            answers = iter(await self._asked(simulation for simulations in again for simulation in simulations))
+            for gate, simulations in zip(every, again, strict=True):
+                if simulations:
+                    gate.hear_again([next(answers) for _ in simulations])
+        return [self._judged(several, order_id, rows.variant.asked.token) for several, rows in zip(gates, boards, strict=True)]
 
-    def _judged(self, gate: Gate, order_id: str, answers: Any) -> tuple[GateTaken | None, bytes]:
-        own = [next(answers) for _ in gate.simulations]
-        return gate.taken(self._run_id, order_id, own, self._desk.rules.gate_loss_bps_max, self._desk.clock.now_ms())
+    def _gates_of(self, rows: Rows, order_id: str) -> list[Gate]:
+        return [self._gate(rows.variant, route, row) for route, row in rows.gated(self._taken(rows, order_id))] if rows.variant.asked.side == "buy" else []
+
+    def _gate(self, variant: Variant, route: Route, row: Row) -> Gate:
+        network, ghost = self._desk.network, ghost_of(self._wallet)
+        ghost_buy = route_of(network, route, ghost) if route.hops else ghost_route(route, self._wallet, ghost)
+        sales = sell_routes(network, self._desk.graph, variant.asked.token, int(row.arrival_raw or 0), self._wallet)
+        return Gate(network, self._header, variant, route, ghost_buy, row, sales)
+
+    def _judged(self, gates: Sequence[Gate], order_id: str, token: str) -> list[tuple[GateTaken, bytes]]:
+        """Write gates down; our own first, since it says what a rival's cannot."""
+        said, now_ms = self._desk.said_against(self._tick, token), self._desk.clock.now_ms()
+        own: GateTaken | None = None
+        taken = []
+        for gate in sorted(gates, key=lambda gate: gate.foreign):
+            event, kept = gate.taken(self._run_id, order_id, now_ms, own, said)
+            own = own if gate.foreign else event
+            taken.append((event, kept))
+        return taken[::-1]
 
     # --- the next order ---------------------------------------------------------------------------------------------
 
     def _carry(self, rows: Rows, outcome: Sequence[Event]) -> None:
         """Remember what was filled, so that the decision's next order runs after it."""
         for fill in (event for event in outcome if isinstance(event, FillCredited)):
+            if HEADLINE in fill.ledgers:
+                self.filled[fill.order_id] = rows.route_named(fill.route)
             for ledger in fill.ledgers:
                 if fill.tag.startswith(EXIT_UNPROVEN):
                     self._claim(ledger, rows.variant, fill)

@@ -2,6 +2,7 @@
 
 Headline counts proven rows only; permissive takes the best row of the same board, proven or not, but never one that
 reverted. An exit that cannot be proven is filled at the quote less gas and tagged, so that it is never trapped by us.
+A rival's row counts only when it is proven; where it cannot fill, the next best row does, down to our own router's.
 Source: 001 §2.2; ONC-06 to ONC-11, ONC-27.
 """
 
@@ -48,10 +49,14 @@ REFUSALS = {
 }
 """Every reason a rule may refuse an order for, and the rule."""
 
-NOT_FILLED = ("no_route", "reverted", "fault", "unprovable_no_quote", "interrupted")
+NOT_FILLED = ("no_route", "reverted", "fault", "unprovable_no_quote", "interrupted", "impact_unrepeatable")
 """Every reason an admitted order may not fill for."""
 
 CLEAR, FLAGGED = "CLEAR", "FLAGGED"
+ROUTER = "router"
+"""Source of our own rows; every other source is a rival."""
+SALE_SIZE_LIMITED = "sale_size_limited"
+"""Flag of a reverted sale of which a smaller part goes through, and a gate's word for it."""
 
 Ledgers = tuple[str, ...]
 
@@ -110,38 +115,59 @@ def _claim(row: Row) -> int:
 
 
 def chosen_row(board: BoardTaken, ledger: str) -> Row | None:
-    """The row a ledger fills at; None when it has none.
+    """The best row that a ledger may fill at; None when it has none.
 
     A buy fills at a proven row only, since what it brings must be read. Of a sell, headline takes the best proven row, and
     an unprovable one only when there is none; permissive takes the best of both."""
+    return next(iter(considered(board, ledger)), None)
+
+
+def considered(board: BoardTaken, ledger: str) -> list[Row]:
+    """The rows that a ledger may fill at, best first, down to our own best: a rival's row costs nothing but itself."""
     proven = [row for row in board.rows if row.status == PROVEN]
+    claimed = [row for row in board.rows if row.source == ROUTER and row.status == UNPROVABLE and row.quoted_raw]
     if board.side == "buy":
-        return best_row(board, proven)
-    claimed = [row for row in board.rows if row.status == UNPROVABLE and row.quoted_raw]
+        return _down_to_our_own(board, proven)
     if ledger == HEADLINE:
-        return best_row(board, proven) or best_row(board, claimed)
-    return best_row(board, [row for row in board.rows if row.status == PROVEN or row.quoted_raw and row.status == UNPROVABLE])
+        best = _down_to_our_own(board, proven)
+        return best if best and best[-1].source == ROUTER else best + _down_to_our_own(board, claimed)
+    return _down_to_our_own(board, [row for row in board.rows if row in proven or row in claimed])
+
+
+def _down_to_our_own(board: BoardTaken, rows: Sequence[Row]) -> list[Row]:
+    left, ranked = list(rows), []
+    while (best := best_row(board, left)) is not None:
+        ranked.append(best)
+        if best.source == ROUTER:
+            break
+        left = [row for row in left if row is not best]
+    return ranked
 
 
 # --- what becomes of it ---------------------------------------------------------------------------------------------
 
 
-def settle(rules: Rules, board: BoardTaken, gate: GateTaken | None, books: Mapping[str, Book], ts_ms: int) -> tuple[Event, ...]:
-    """Turn a board and its gate into the order's events, for every ledger of the board.
+def settle(rules: Rules, board: BoardTaken, gates: Sequence[GateTaken], books: Mapping[str, Book], ts_ms: int) -> tuple[Event, ...]:
+    """Turn a board and the gates of its rows into the order's events, for every ledger of the board.
 
     Shapes: first what the chosen routes did, then the outcomes; ledgers of equal outcome share one event."""
     if board.age_ms > rules.board_age_ms_max:
         return (_refused(board, board.ledgers, "board_too_old", f"{board.age_ms} ms old, at most {rules.board_age_ms_max}", ts_ms),)
     if chosen_row(board, HEADLINE) is None:
         return _no_row(board, ts_ms)
+    by_route = {gate.route: gate for gate in gates}
     chosen: dict[int, Ledgers] = {}
     outcomes: dict[Judgement, Ledgers] = {}
     for ledger in board.ledgers:
-        judged = _judged(board, gate, books[ledger])
+        judged = _judged(board, by_route, books[ledger])
         chosen[judged.place] = (*chosen.get(judged.place, ()), ledger)
         outcomes[judged] = (*outcomes.get(judged, ()), ledger)
-    simulated = [_route_event(board, gate, board.rows[place], ledgers, ts_ms) for place, ledgers in chosen.items()]
-    return (*simulated, *(_outcome(board, gate, judged, ledgers, ts_ms) for judged, ledgers in outcomes.items()))
+    simulated = [_route_event(board, by_route, board.rows[place], ledgers, ts_ms) for place, ledgers in chosen.items()]
+    return (*simulated, *(_outcome(board, by_route, judged, ledgers, ts_ms) for judged, ledgers in outcomes.items()))
+
+
+Gates = Mapping[str, GateTaken]
+"""Gates of a buy by the route that was gated."""
 
 
 class Judgement(NamedTuple):
@@ -157,30 +183,38 @@ class Judgement(NamedTuple):
 
 
 def _no_row(board: BoardTaken, ts_ms: int) -> tuple[Event, ...]:
-    """What becomes of an order without a usable row; the same on every ledger."""
-    statuses = {row.status for row in board.rows}
-    if not board.rows:
+    """What becomes of an order without a usable row, by our own rows; the same on every ledger."""
+    rows = [row for row in board.rows if row.source == ROUTER]
+    statuses = {row.status for row in rows}
+    if not rows:
         return (_not_filled(board, "no_route", "no pool reaches this token", ts_ms),)
     if board.side == "buy" and UNPROVABLE in statuses:
-        reason = next(row.reason for row in board.rows if row.status == UNPROVABLE)
+        reason = next(row.reason for row in rows if row.status == UNPROVABLE)
         return (_refused(board, board.ledgers, "gate_unknown", f"what a buy brings cannot be read: {reason}", ts_ms),)
     if FAILED in statuses:
-        reasons = sorted({row.reason for row in board.rows if row.status == FAILED})
+        reasons = sorted({row.reason for row in rows if row.status == FAILED})
         return (_not_filled(board, "fault", ", ".join(reasons), ts_ms),)
     if REVERTED in statuses:
-        row = next(row for row in board.rows if row.status == REVERTED)
+        row = next(row for row in rows if row.status == REVERTED)
         reverted = RouteReverted(
             run_id=board.run_id, ts_ms=ts_ms, order_id=board.order_id, ledgers=board.ledgers,
             route=row.route, reason=row.reason, evidence_sha256=row.digest,
         )  # fmt: skip
-        return (reverted, _not_filled(board, "reverted", row.reason, ts_ms))
-    return (_not_filled(board, "unprovable_no_quote", board.rows[0].reason, ts_ms),)
+        limited = any(SALE_SIZE_LIMITED in row.flags for row in rows)
+        return (reverted, _not_filled(board, "reverted", f"{SALE_SIZE_LIMITED}: {row.reason}" if limited else row.reason, ts_ms))
+    return (_not_filled(board, "unprovable_no_quote", rows[0].reason, ts_ms),)
 
 
-def _judged(board: BoardTaken, gate: GateTaken | None, book: Book) -> Judgement:
-    row = chosen_row(board, book.ledger)
-    assert row is not None, f"{board.order_id} has a row for {HEADLINE} and none for {book.ledger}"
-    reason, detail = _buy_refusal(board, gate, book, row) if board.side == "buy" else _sell_refusal(book, row)
+def _judged(board: BoardTaken, gates: Gates, book: Book) -> Judgement:
+    """Judge the best row that nothing speaks against; where each is refused, the best of all."""
+    rows = considered(board, book.ledger)
+    assert rows, f"{board.order_id} has a row for {HEADLINE} and none for {book.ledger}"
+    judged = [_judgement(board, gates, book, row) for row in rows]
+    return next((each for each in judged if not each.reason), judged[0])
+
+
+def _judgement(board: BoardTaken, gates: Gates, book: Book, row: Row) -> Judgement:
+    reason, detail = _buy_refusal(board, gates.get(row.route), book, row) if board.side == "buy" else _sell_refusal(book, row)
     return Judgement(next(at for at, each in enumerate(board.rows) if each is row), reason, detail, _units(board, book, row))
 
 
@@ -190,7 +224,7 @@ def _buy_refusal(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row
     needed = Wei(int(board.size_raw)) + row.gas_wei + board.exit_reserve_wei
     if needed > book.eth_wei:
         return "insufficient_eth", f"spend, gas and exit reserve come to {needed} wei > {book.eth_wei} held"
-    if gate is None or gate.route != row.route:
+    if gate is None:
         return "gate_unknown", "no gate was taken of this route"
     if gate.verdict != CLEAR:
         return ("gate_flagged" if gate.verdict == FLAGGED else "gate_unknown"), gate.cause
@@ -214,17 +248,19 @@ def _units(board: BoardTaken, book: Book, row: Row) -> int:
     return min(units, int(held.units_raw)) if held else units
 
 
-def _route_event(board: BoardTaken, gate: GateTaken | None, row: Row, ledgers: Ledgers, ts_ms: int) -> Event:
+def _route_event(board: BoardTaken, gates: Gates, row: Row, ledgers: Ledgers, ts_ms: int) -> Event:
+    gate = gates.get(row.route)
     about = {"run_id": board.run_id, "ts_ms": ts_ms, "order_id": board.order_id, "ledgers": ledgers, "route": row.route}
     if row.status == PROVEN and (gate is None or gate.exit_provable or gate.verdict != CLEAR):
         return RouteSimulated(**about, evidence_sha256=row.digest)
     return RouteUnprovable(**about, reason=row.reason or (gate.exit_cause if gate else ""))
 
 
-def _outcome(board: BoardTaken, gate: GateTaken | None, judged: Judgement, ledgers: Ledgers, ts_ms: int) -> Event:
+def _outcome(board: BoardTaken, gates: Gates, judged: Judgement, ledgers: Ledgers, ts_ms: int) -> Event:
     if judged.reason:
         return _refused(board, ledgers, judged.reason, judged.detail, ts_ms)
     row, buy = board.rows[judged.place], board.side == "buy"
+    gate = gates.get(row.route)
     proven = row.status == PROVEN and (not buy or bool(gate and gate.exit_provable))
     cause = row.reason or (gate.exit_cause if gate else "")
     return FillCredited(

@@ -1,6 +1,7 @@
 """The gate of a buy: which sales are tried, and what the verdict is.
 
-Pure: it builds the two trips of each sale and judges what came back.
+Pure: it builds the two trips of each sale and judges what came back. A sale that its buyer cannot make is looked at a second
+time. What outside sources say against a token may only worsen the verdict; that a rival's row cannot be judged costs it alone.
 Source: 001 §2.2, §5.4; ONC-08, ONC-11.
 """
 
@@ -8,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.history import HistoryTrip, is_without_history
-from chain.honeypot import HELD_ROUNDING_RAW, UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, ghost_of, override_of, verdict_of
+from chain.honeypot import CLEAR, FLAGGED, HELD_ROUNDING_RAW, UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, ghost_of, override_of, verdict_of
 from chain.network import Network
 from chain.router import Route
+from chain.second_look import COOLDOWN, COOLDOWN_OR_LOCK, SecondLook
 from chain.simulate import Simulated, Simulation, SimulationRefused, answered
 from chain.trade import ROUNDING_PART, Purse, evidence
 from ledgers.errors import ChainFault
@@ -23,6 +26,7 @@ from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.events import GateTaken, Row
 from referee.onchain.rows import Variant, dumped
+from referee.onchain.rules import Rules
 
 SALES_MAX = 3
 """Sale routes that are tried side by side."""
@@ -48,22 +52,65 @@ class Gate:
             write = override_of(slot, 0 if alone else variant.held.units_raw, int(row.units_raw))
             self._ghost = [GhostTrip(network, pin, purse, ghost_buy, sale, write) for sale in self._sales]
         ghosts = ("", ghost_of(purse.wallet)) if _tells_history(variant, self._sales) else ()
-        self._history = [HistoryTrip(network, pin, purse, buy, self._sales[0], ghost) for ghost in ghosts]
+        self._history = [HistoryTrip(network, pin, purse, buy, self._sales[0], ghost, ghost_buy) for ghost in ghosts]
         self.simulations: list[Simulation] = [trip.simulation for trip in (*self._own, *self._ghost, *self._history)]
+        self._look_again = partial(SecondLook, network, pin, purse, buy)
+        self._again: SecondLook | None = None
+        self._ghost_alike = True
+        self._kept: list[Any] = []
+        self.verdict, self._label = Verdict(UNKNOWN, "no_route_back"), ""
 
-    def taken(self, run_id: str, order_id: str, answers: Sequence[Any], loss_bps_max: int, now_ms: int) -> tuple[GateTaken, bytes]:
-        """Judge the answers; the bytes are the evidence. Raises: ChainFault when the node contradicts itself."""
-        kept = dumped([evidence(sim, _jsonable(answer)) for sim, answer in zip(self.simulations, answers, strict=True)])
-        verdict, label = self._verdict(answers, loss_bps_max)
+    @property
+    def foreign(self) -> bool:
+        """Whether a rival's transaction is gated."""
+        return not self._buy.hops
+
+    def hear(self, answers: Sequence[Any], rules: Rules) -> list[Simulation]:
+        """Judge the answers; what is asked once more, where the sale reverts and the rules look again.
+
+        Raises: ChainFault when the node contradicts itself, of our own row."""
+        self._keep(self.simulations, answers)
+        try:
+            self.verdict, self._label = self._judge(answers, rules)
+        except ChainFault as fault:
+            if not self.foreign:
+                raise
+            self.verdict = Verdict(UNKNOWN, f"fault: {fault.reason}")
+        return self._again.simulations if self._again else []
+
+    def hear_again(self, answers: Sequence[Any]) -> None:
+        """Judge the second look; one that tells nothing changes nothing."""
+        assert self._again is not None
+        self._keep(self._again.simulations, answers)
+        try:
+            word = self._again.word([answered(simulation, answer) for simulation, answer in zip(self._again.simulations, answers, strict=True)])
+        except (ChainFault, SimulationRefused):
+            return
+        if word:
+            self.verdict = replace(self.verdict, verdict=UNKNOWN if word in (COOLDOWN, COOLDOWN_OR_LOCK) else FLAGGED, cause=word)
+
+    def taken(self, run_id: str, order_id: str, now_ms: int, own: GateTaken | None, outside: tuple[str, ...]) -> tuple[GateTaken, bytes]:
+        """Write the gate down; the bytes are the evidence.
+
+        `own` is the gate of our own row: it says whether the exit can be proven where no ghost can buy as a rival does."""
+        kept, verdict = dumped(self._kept), self.verdict
+        if self.foreign and not self._ghost_alike and verdict.verdict == CLEAR:
+            provable, cause = (own.exit_provable, own.exit_cause) if own is not None else (False, HOLDER_STATE)
+            verdict = replace(verdict, exit_provable=provable, exit_cause="" if provable else cause or HOLDER_STATE)
+        if outside and verdict.verdict == CLEAR:
+            verdict = replace(verdict, verdict=FLAGGED, cause=outside[0])
         event = GateTaken(
             run_id=run_id, ts_ms=now_ms, order_id=order_id, ledgers=self._variant.ledgers, route=self._buy.label,
             verdict=verdict.verdict, cause=verdict.cause, exit_provable=verdict.exit_provable, exit_cause=verdict.exit_cause,
-            buy_arrival_raw=TokenRaw(verdict.buy_arrival_raw), loss_bps=verdict.loss_bps, sell_route=label,
-            own_wei=Wei(verdict.own_wei), ghost_wei=Wei(verdict.ghost_wei), digest=sha256_hex(kept),
+            buy_arrival_raw=TokenRaw(verdict.buy_arrival_raw), loss_bps=verdict.loss_bps, sell_route=self._label,
+            own_wei=Wei(verdict.own_wei), ghost_wei=Wei(verdict.ghost_wei), digest=sha256_hex(kept), outside=outside,
         )  # fmt: skip
         return event, kept
 
-    def _verdict(self, answers: Sequence[Any], loss_bps_max: int) -> tuple[Verdict, str]:
+    def _keep(self, simulations: Sequence[Simulation], answers: Sequence[Any]) -> None:
+        self._kept += [evidence(simulation, _jsonable(answer)) for simulation, answer in zip(simulations, answers, strict=True)]
+
+    def _judge(self, answers: Sequence[Any], rules: Rules) -> tuple[Verdict, str]:
         if not self._sales:
             return Verdict(UNKNOWN, "no_route_back"), ""
         try:
@@ -80,10 +127,21 @@ class Gate:
         own = [trip.sale(simulated) for trip, simulated in zip(self._own, done, strict=False)]
         ghost = [trip.sale(simulated) for trip, simulated in zip(self._ghost, done[count:], strict=False)]
         best = max(range(count), key=lambda index: (own[index].ok, own[index].net_wei, -index))
-        verdict = self._judged(arrivals, own[best], ghost[best] if ghost else None, loss_bps_max)
+        verdict = self._judged(arrivals, own[best], ghost[best] if ghost else None, rules.gate_loss_bps_max)
+        if not own[best].ok and rules.later_blocks is not None and rules.later_s is not None:
+            leap = (rules.later_blocks, rules.later_s) if any(sale.ok for sale in ghost) else None
+            self._again = self._look_again(self._sales[best], leap)
+        if self.foreign:
+            alike = [trip.buys_like(simulated, verdict.buy_arrival_raw) for trip, simulated in zip(self._ghost, done[count:], strict=False)]
+            self._ghost_alike = not self._ghost or all(alike) and self._tells_both(history)
         if verdict.exit_provable and not self._without_history(history):
             verdict = replace(verdict, exit_provable=False, exit_cause=HOLDER_STATE)
         return verdict, self._sales[best].label
+
+    def _tells_both(self, history: Sequence[Simulated]) -> bool:
+        """Whether a rival's transaction could be sent a second time, so that two pasts could be compared at all."""
+        later = [trip.later(simulated) for trip, simulated in zip(self._history, history, strict=True)]
+        return all(each.buy.brought is not None and each.sale.brought is not None for each in later)
 
     def _arrivals(self, done: Sequence[Simulated]) -> set[int]:
         """What the buys brought; none at all when a wallet without its holding cannot buy."""

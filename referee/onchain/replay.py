@@ -1,4 +1,4 @@
-"""The replay: both ledgers, every outcome and every score computed again from the journal, without a network.
+"""The replay: every ledger, every outcome and every score computed again from the journal, without a network.
 
 What the world answered (boards, gates, sales, prices, faults) is taken from the record; what the rules make of it is
 computed anew and compared with what was recorded. Equal, or the first difference by record, field and both values.
@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from chain.trade import PROVEN
 from harnesses.stack import run_identity
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event, kind_of
@@ -20,11 +21,13 @@ from ledgers.postings import BOOK, ETH, Posting
 from referee.onchain.admission import NOT_YET, STANDING_ORDER, WINDOW_CLOSED, refused_by_name
 from referee.onchain.book import asset_of, stake_entry
 from referee.onchain.cadence import mark_interval_ms, rotation, tick_ts_ms, ticks_in
-from referee.onchain.credit import GAS, MARKET, REFUSALS, settle
+from referee.onchain.credit import CLEAR, FLAGGED, GAS, MARKET, REFUSALS, settle
 from referee.onchain.events import (
-    BoardTaken, DecisionTaken, FillCredited, GateTaken, HoldingMark, MarkTaken, OrderAsked, OrderNotFilled, OrderRefused, PlanWritten,
+    FURTHER_LEDGERS, LEDGERS, BoardTaken, DecisionTaken, FillCredited, GateTaken, HoldingMark, MarkTaken, OrderAsked, OrderNotFilled, OrderRefused, PlanWritten,
     RouteReverted, RouteSimulated, RouteUnprovable, RunOpened, RunScored, TickMissed, WindowLiquidated, WindowOpened, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
+from referee.onchain.further_court import FurtherCourt, is_further
+from referee.onchain.further_events import DelayedReverted, FurtherBoardTaken, OrderSkipped, RouteRemembered
 from referee.onchain.marks import COUNTED
 from referee.onchain.opening import paper_wallet
 from referee.onchain.rules import Rules, rules_named
@@ -98,10 +101,11 @@ class _Court:
         self._rules: Rules | None = None
         self._boards: dict[str, BoardTaken] = {}
         """By run, the last board."""
-        self._gates: dict[str, GateTaken] = {}
-        """By run, the gate of the last board."""
+        self._gates: dict[str, list[GateTaken]] = {}
+        """By run, the gates of the last board's rows."""
         self._expected: dict[str, deque[Adjudged]] = {}
         """By run, what the rules make of the last board and is still to be recorded."""
+        self._further = FurtherCourt(self._state, _same)
         self._scores: list[tuple[int, RunScored]] = []
         self._last_link = ""
         self._rotated: tuple[int, dict[str, int]] = (-1, {})
@@ -135,9 +139,17 @@ class _Court:
             case BoardTaken():
                 self._board(event)
             case GateTaken():
-                self._gates[event.run_id] = event
+                self._gate(event)
+            case FurtherBoardTaken():
+                self._further.board(self.rules, event, self._asked(event))
+            case RouteRemembered():
+                self._further.remembered(event)
+            case OrderSkipped():
+                self._further.skip(event, self._asked(event))
+            case _ if is_further(event) and isinstance(event, Adjudged | DelayedReverted):
+                self._followed(event)
             case DecisionTaken():
-                self._all_settled(event.run_id)
+                self._all_settled(event.run_id, LEDGERS)
             case _ if isinstance(event, Adjudged):
                 self._adjudged(event)
             case MarkTaken():
@@ -176,7 +188,7 @@ class _Court:
 
     def _run(self, run: RunOpened) -> None:
         _same("wallet", run.wallet, paper_wallet(self._opened.window_sha256, run.run_id))
-        _same("entry", run.entry, stake_entry(self._opened.stake_wei))
+        _same("entry", run.entry, stake_entry(self._opened.stake_wei, self.rules.further_ledgers))
 
     def _plan(self, plan: PlanWritten) -> None:
         """The run is named by its plan, and no plan was still being written when the window clock started (ONC-14)."""
@@ -198,18 +210,36 @@ class _Court:
     def _board(self, board: BoardTaken) -> None:
         self._none_left(board.run_id)
         self._asked(board)
+        _same("age_ms", board.age_ms, max([board.age_ms, *(row.age_ms for row in board.rows if row.status == PROVEN)]))
         self._boards[board.run_id] = board
-        self._gates.pop(board.run_id, None)
+        self._gates[board.run_id] = []
         self._expected.pop(board.run_id, None)
 
+    def _gate(self, gate: GateTaken) -> None:
+        """A gate is of one proven row of its board, and what outside sources say against a token clears nothing (ONC-08)."""
+        board = self._boards.get(gate.run_id)
+        about = (gate.order_id, gate.ledgers) if board is None else (board.order_id, board.ledgers)
+        _same("order_id", (gate.order_id, gate.ledgers), about)
+        if gate.outside:
+            _same("verdict", gate.verdict, FLAGGED if gate.verdict == CLEAR else gate.verdict)
+        self._gates.setdefault(gate.run_id, []).append(gate)
+
+    def _followed(self, event: Adjudged | DelayedReverted) -> None:
+        expected = self._further.next(event)
+        if expected is None:
+            self._without_board(event)
+        else:
+            _same_event(event, expected)
+
     def _adjudged(self, event: Adjudged) -> None:
+        self._further.ended(event)
         board = self._boards.get(event.run_id)
         if board is None or board.order_id != event.order_id or not set(event.ledgers) <= set(board.ledgers):
             self._without_board(event)
             return
         if event.run_id not in self._expected:
             books = self._state.books.both(event.run_id)
-            self._expected[event.run_id] = deque(settle(self.rules, board, self._gates.get(event.run_id), books, event.ts_ms))
+            self._expected[event.run_id] = deque(settle(self.rules, board, self._gates.get(event.run_id, []), books, event.ts_ms))
         expected = self._expected[event.run_id]
         if not expected:
             raise Differs("kind", kind_of(event), "nothing more for this board")
@@ -219,17 +249,20 @@ class _Court:
         if left := self._expected.get(run_id):
             raise Differs("kind", "the order went on", f"{kind_of(left[0])} of {left[0].order_id}")
 
-    def _all_settled(self, run_id: str) -> None:
+    def _all_settled(self, run_id: str, ledgers: Sequence[str] = (*LEDGERS, *FURTHER_LEDGERS)) -> None:
         self._none_left(run_id)
-        _same("orders without an outcome", sorted(self._state.runs[run_id].owed), [])
+        owing = [order_id for order_id, left in self._state.runs[run_id].owed.items() if left & set(ledgers)]
+        _same("orders without an outcome", sorted(owing), [])
+        if ledgers != LEDGERS:
+            _same("boards without an outcome", self._further.left(run_id), [])
 
-    def _asked(self, event: BoardTaken | Adjudged) -> OrderAsked:
+    def _asked(self, event: BoardTaken | FurtherBoardTaken | OrderSkipped | DelayedReverted | Adjudged) -> OrderAsked:
         asked = self._state.runs[event.run_id].asked.get(event.order_id)
         if asked is None:
             raise Differs("order_id", event.order_id, "no such order was decided")
         return asked
 
-    def _without_board(self, event: Adjudged) -> None:
+    def _without_board(self, event: Adjudged | DelayedReverted) -> None:
         """Judge what needs no board; what only the world knew is taken as recorded."""
         asked = self._asked(event)
         by_name, _ = refused_by_name(asked, event.ts_ms, self._opened.close_ts_ms, self.rules)

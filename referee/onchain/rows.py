@@ -18,50 +18,17 @@ from chain.network import Network
 from chain.router import Route, Tx
 from chain.rpc import RpcRefused
 from chain.simulate import ETH_MAX, Simulated, Simulation, SimulationRefused, answered
-from chain.trade import FAILED, PROVEN, UNPROVABLE, Held, Outcome, Purse, TradeSimulation, evidence, shown_wei
+from chain.trade import FAILED, PROVEN, REVERTED, UNPROVABLE, Outcome, Purse, TradeSimulation, evidence, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
-from ledgers.money import TokenRaw, Wei, mul_div_ceil
-from referee.onchain.book import Book
-from referee.onchain.credit import best_row
-from referee.onchain.events import BoardTaken, OrderAsked, Pin, Row
+from ledgers.money import TokenRaw, Wei
+from referee.onchain.credit import ROUTER, SALE_SIZE_LIMITED, considered
+from referee.onchain.events import HEADLINE, BoardTaken, Pin, Row
+from referee.onchain.rival_rows import RivalRow, tx_sha256
+from referee.onchain.variant import Variant
 
 METHOD_MISSING, LANE, SLOT = "method_missing", "lane", "slot"
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """The ledgers of an order that share its size, holdings and history within the decision."""
-
-    ledgers: tuple[str, ...]
-    book: Book
-    """The running book of the first of them; the others hold the same of this token."""
-    asked: OrderAsked
-    size_raw: int
-    """Wei to spend or token units to sell."""
-    purse: Purse
-    held: Held
-    cause: str
-    """Why a sale cannot be proven, else empty."""
-    claimed_raw: int = 0
-    """Token units that earlier orders of the decision sold on a claim, which no simulation carries."""
-
-    @property
-    def shared(self) -> tuple[Any, ...]:
-        """What ledgers must have in common to share one board."""
-        return self.size_raw, self.purse.writes, self.purse.prefix, self.held, self.cause, self.claimed_raw
-
-    @property
-    def shares(self) -> bool:
-        return bool(self.held.slot and self.held.slot.shares)
-
-    @property
-    def size_units_raw(self) -> int:
-        """Storage units behind the size of a sale; the size itself when units are amounts."""
-        if self.asked.side == "buy" or not self.shares or not self.held.amount_raw:
-            return self.size_raw
-        return mul_div_ceil(self.held.units_raw, self.size_raw, self.held.amount_raw)
 
 
 class _Question(Protocol):
@@ -120,6 +87,8 @@ class Rows:
     """One per route of a sale."""
     questions: list[_Question]
     rows: list[Row] = field(default_factory=list)
+    """Of our own router."""
+    rivals: list[RivalRow] = field(default_factory=list)
     _kept: dict[str, bytes] = field(default_factory=dict)
 
     @classmethod
@@ -134,9 +103,7 @@ class Rows:
     def read(self, answers: Iterable[Any], gas_price_wei: Wei) -> None:
         """Read one answer per route. Raises: ChainFault when the node contradicts itself."""
         for route, question, answer in zip(self.routes, self.questions, answers, strict=True):
-            kept = dumped(evidence(question.simulation, None if isinstance(answer, RpcRefused) else answer))
-            digest = sha256_hex(kept)
-            self._kept[digest] = kept
+            digest = self._keep(evidence(question.simulation, None if isinstance(answer, RpcRefused) else answer))
             try:
                 outcome = question.outcome(answered(question.simulation, answer))
             except SimulationRefused as refused:
@@ -150,11 +117,52 @@ class Rows:
         else:
             swap_gas, approve_gas = swap_gas_estimate(len(route.hops)), len(unpaid) * APPROVE_GAS_ESTIMATE
         return Row(
-            source="router", route=route.label, status=outcome.status, reason=outcome.reason,
+            source=ROUTER, route=route.label, status=outcome.status, reason=outcome.reason,
             quoted_raw=_raw(outcome.quoted_raw), arrival_raw=_raw(outcome.arrival_raw), units_raw=_raw(outcome.units_raw),
             logged_raw=_raw(outcome.logged_raw), swap_gas=swap_gas, approve_gas=approve_gas,
             gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags, digest=digest,
+            to=route.swap.to, tx_sha256=tx_sha256(route.swap),
         )  # fmt: skip
+
+    def _rival_row(self, rival: RivalRow, gas_price_wei: Wei, now_ms: int) -> Row:
+        """A rival's row as it stands now."""
+        outcome, route = rival.outcome, rival.route
+        unpaid = tuple(approval.key for approval in (route.approvals if route else ()) if approval.key not in self.variant.book.approvals)
+        proven = outcome.status == PROVEN
+        swap_gas = outcome.swap_gas if proven else rival.gas_estimate
+        approve_gas = sum(gas for key, gas in outcome.approve_gas if key in unpaid) if proven else len(unpaid) * APPROVE_GAS_ESTIMATE
+        differs = ("quoter_differs",) if proven and rival.out_raw != outcome.arrival_raw else ()
+        return Row(
+            source=rival.answer.source, route=rival.label, status=outcome.status, reason=outcome.reason, quoted_raw=_raw(rival.out_raw),
+            arrival_raw=_raw(outcome.arrival_raw), units_raw=_raw(outcome.units_raw), logged_raw=_raw(outcome.logged_raw), swap_gas=swap_gas,
+            approve_gas=approve_gas, gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags + differs,
+            digest=self._keep(rival.evidence) if rival.evidence else "", to=route.swap.to if route else "",
+            tx_sha256=tx_sha256(route.swap) if route else "", age_ms=rival.age_ms(now_ms), via=rival.via,
+        )  # fmt: skip
+
+    def _keep(self, kept: Any) -> str:
+        """Hold evidence ready; returns its digest."""
+        dump = dumped(kept)
+        digest = sha256_hex(dump)
+        self._kept[digest] = dump
+        return digest
+
+    @property
+    def proven(self) -> bool:
+        """Whether our own router has a proven row."""
+        return any(row.status == PROVEN for row in self.rows)
+
+    def all_reverted(self) -> Route | None:
+        """The first route of a sale of which nothing is proven and something reverted."""
+        if self.variant.asked.side == "buy" or self.proven or any(rival.outcome.status == PROVEN for rival in self.rivals):
+            return None
+        return next((route for route, row in zip(self.routes, self.rows, strict=True) if row.status == REVERTED), None)
+
+    def limited(self, route: Route) -> None:
+        """Note that a smaller part of a sale goes through."""
+        at = self.routes.index(route)
+        if SALE_SIZE_LIMITED not in self.rows[at].flags:
+            self.rows[at] = replace(self.rows[at], flags=(*self.rows[at].flags, SALE_SIZE_LIMITED))
 
     def without_simulation(self) -> list[tuple[int, Claim]]:
         """Sales that the node could not even try, because it has no such method; their quoters can still be asked.
@@ -175,28 +183,36 @@ class Rows:
         return self.variant.held.slot is not None and any(row.reason == SLOT for row in self.rows)
 
     def board(self, run_id: str, order_id: str, pin: Pin, exit_reserve: Wei, arrived_ts_ms: int, now_ms: int, age_ms: int) -> BoardTaken:
-        """Write the board down."""
+        """Write the board down; a rival's answer ages it as its block does."""
         variant = self.variant
+        rivals = tuple(self._rival_row(rival, pin.base_fee_wei, now_ms) for rival in self.rivals)
         return BoardTaken(
             run_id=run_id, ts_ms=now_ms, order_id=order_id, ledgers=variant.ledgers, side=variant.asked.side,
             token=variant.asked.token, size_raw=TokenRaw(variant.size_raw), size_units_raw=TokenRaw(variant.size_units_raw),
-            shares=variant.shares, pin=pin, gas_price_wei=pin.base_fee_wei, arrived_ts_ms=arrived_ts_ms, age_ms=age_ms,
-            exit_reserve_wei=exit_reserve, rows=tuple(self.rows),
+            shares=variant.shares, pin=pin, gas_price_wei=pin.base_fee_wei, arrived_ts_ms=arrived_ts_ms,
+            age_ms=max(age_ms, *(row.age_ms for row in rivals if row.status == PROVEN), 0), exit_reserve_wei=exit_reserve, rows=(*self.rows, *rivals),
         )  # fmt: skip
 
-    def best_proven(self, board: BoardTaken) -> tuple[Route, Row] | None:
-        """The proven row that a buy would fill at."""
-        row = best_row(board, [row for row in self.rows if row.status == PROVEN])
-        return (self.routes[self.rows.index(row)], row) if row else None
+    def gated(self, board: BoardTaken) -> list[tuple[Route, Row]]:
+        """The proven rows of a buy that are gated: the best, and where that is a rival's, our own best too."""
+        ranked = considered(board, HEADLINE)
+        chosen = ranked[:1] if len(ranked) < 2 or ranked[-1].source != ROUTER else [ranked[0], ranked[-1]]
+        return [(self.route_named(row.route), row) for row in chosen]
 
     def route_named(self, label: str) -> Route:
         """Find a route by its label."""
-        return next(route for route in self.routes if route.label == label)
+        rivals = (rival.route for rival in self.rivals if rival.route is not None)
+        return next(route for route in (*self.routes, *rivals) if route.label == label)
 
     def evidence_of(self, outcome: Sequence[Event]) -> dict[str, bytes]:
         """Keep whole only what the outcome stands on; the rest is in the rows by digest."""
         named = {getattr(event, "evidence_sha256", "") for event in outcome}
         return {digest: kept for digest, kept in self._kept.items() if digest in named}
+
+
+def part_sale(network: Network, pin: Header, variant: Variant, part: Route) -> TradeSimulation:
+    """Try a part of a sale."""
+    return TradeSimulation(network, pin, variant.purse, part, variant.held, variant.book.approvals)
 
 
 def claims_of(variant: Variant, routes: Sequence[Route], routes_of: Callable[[int], tuple[Route, ...]]) -> list[Claim]:

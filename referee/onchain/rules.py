@@ -45,6 +45,9 @@ class Rules:
     """A run with more of its fills on lost blocks is marked."""
     rival_answer_ms_max: int | None = None
     """ONC-05: how long rivals may take to answer; none: no rival is asked."""
+    later_blocks: int | None = None
+    """ONC-08: a sale that only its buyer cannot make is tried again so many blocks and so long later; none: not tried."""
+    later_s: int | None = None
     lp_share_ppm_max: int | None = None
     """ONC-21: a position may come to this part of the liquidity in range with it; none: no liquidity orders."""
     delay_ms: int | None = None
@@ -92,6 +95,8 @@ DEFAULT = replace(
     name="onc/default-2",
     since="2026-11-30",
     rival_answer_ms_max=2_500,
+    later_blocks=200,
+    later_s=86_400,
     lp_share_ppm_max=100_000,
     delay_ms=2_000,
     delay_loss_bps_max=100,
@@ -100,7 +105,10 @@ DEFAULT = replace(
     impact_trades_max=64,
 )
 
-RULES: tuple[Rules, ...] = (FIRST, DEFAULT)
+PAPER = replace(DEFAULT, name="onc/paper", board_policy="fallback")
+"""The paper's own from 2026-09-24 21:00 UTC on: rivals are asked only where our own router has no proven row (001 §2.2)."""
+
+RULES: tuple[Rules, ...] = (FIRST, DEFAULT, PAPER)
 """Every rule set that ever was; superseded ones stay and still replay."""
 
 

@@ -147,7 +147,7 @@ async def stall(chain):
 
 
 async def gate_of(stall: MarketStall, name: str) -> Trips:
-    buy: Route = stall.routes("buy", name, SPENT)[0]
+    buy: Route = next(route for route in stall.routes("buy", name, SPENT) if not route.parts)
     (board,) = await stall.outcomes(await stall.trade(buy))
     assert board.arrival_raw and board.units_raw
     sales = sell_routes(stall.network, stall.graph, buy.token, board.arrival_raw, WALLET)

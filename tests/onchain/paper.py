@@ -18,7 +18,9 @@ from ledgers.postings import BOOK, ETH
 from referee.onchain.book import Book, entry_of
 from referee.onchain.credit import carried, not_filled, refusal, settle
 from referee.onchain.doors import NetworkSeen
-from referee.onchain.events import BoardTaken, GateTaken, HoldingMark, OrderAsked, Pin, Row
+from referee.onchain.events import DELAYED, BoardTaken, FillCredited, GateTaken, HoldingMark, OrderAsked, Pin, Row
+from referee.onchain.further import NOT_HELD, least_of, quote_of, settle_further, size_raw, skip
+from referee.onchain.further_events import FurtherBoardTaken
 from referee.onchain.live import LiveWindow, Seat
 from referee.onchain.marks import Valued
 from referee.onchain.rules import DEFAULT
@@ -78,6 +80,8 @@ class PaperChain:
     used: set[str] = field(default_factory=set)
     order_ms: int = 0
     """How long the referee takes over an order."""
+    follow_ms: int = 0
+    """And how long a further ledger does."""
     values_down: set[str] = field(default_factory=set)
     """Runs that cannot be valued."""
     look_ms: int = 0
@@ -113,6 +117,10 @@ class PaperChain:
         for book in books:
             groups.setdefault((book.eth_wei, book.holdings), []).append(book)
         return tuple(self._valued(group) for group in groups.values())
+
+    def follower(self) -> PaperFurther:
+        """The desk of the further ledgers."""
+        return PaperFurther(self)
 
     def _valued(self, group: Sequence[Book]) -> Valued:
         book, evidence = group[0], f"{group[0].holdings}".encode()
@@ -168,6 +176,7 @@ class PaperDecision:
     tick: int
     pin: Pin
     arrived_ts_ms: int
+    filled: dict = field(default_factory=dict)
 
     async def order(self, asked: OrderAsked, books: Mapping[str, Book]):
         if self.chain.order_ms:
@@ -185,7 +194,7 @@ class PaperDecision:
                 continue
             board = self._board(asked, order_id, book, held_raw, now_ms)
             gate = self._gate(board) if asked.side == "buy" else None
-            events += [board, *([gate] if gate else []), *settle(DEFAULT, board, gate, books, now_ms)]
+            events += [board, *([gate] if gate else []), *settle(DEFAULT, board, [gate] if gate else [], books, now_ms)]
         return PaperRefereed(tuple(events))
 
     def _board(self, asked: OrderAsked, order_id: str, book: Book, held_raw: TokenRaw, now_ms: int) -> BoardTaken:
@@ -193,11 +202,7 @@ class PaperDecision:
         size = int(asked.spend_wei) if buy else int(asked.amount_raw or held_raw)
         arrival = size * 10**18 // self.chain.wei_per_token if buy else size * self.chain.wei_per_token // 10**18
         cause = "" if buy or not (held := book.held(asked.token)) else held.cause
-        row = Row(
-            source="router", route="paper", status="unprovable" if cause else "proven", reason=cause, quoted_raw=TokenRaw(arrival),
-            arrival_raw=None if cause else TokenRaw(arrival), units_raw=None, logged_raw=None, swap_gas=100_000, approve_gas=0,
-            gas_wei=GAS, approvals=(), flags=(), digest="",
-        )  # fmt: skip
+        row = a_row(arrival, cause)
         return BoardTaken(
             run_id=self.run_id, ts_ms=now_ms, order_id=order_id, ledgers=(book.ledger,), side=asked.side, token=asked.token,
             size_raw=TokenRaw(size), size_units_raw=TokenRaw(size), shares=False, pin=self.pin, gas_price_wei=BASE_FEE,
@@ -211,6 +216,60 @@ class PaperDecision:
             cause="", exit_provable=provable, exit_cause="" if provable else "slot", buy_arrival_raw=board.rows[0].arrival_raw or TokenRaw(0),
             loss_bps=0, sell_route="paper", own_wei=Wei(1), ghost_wei=Wei(1), digest="",
         )  # fmt: skip
+
+
+def a_row(arrival: int, cause: str = "") -> Row:
+    """The one row there is."""
+    return Row(
+        source="router", route="paper", status="unprovable" if cause else "proven", reason=cause, quoted_raw=TokenRaw(arrival),
+        arrival_raw=None if cause else TokenRaw(arrival), units_raw=None, logged_raw=None, swap_gas=100_000, approve_gas=0,
+        gas_wei=GAS, approvals=(), flags=(), digest="",
+    )  # fmt: skip
+
+
+@dataclass
+class PaperFurther:
+    """The further ledgers on paper, where no trade moves a price."""
+
+    chain: PaperChain
+
+    def decision(self, ledger: str, run_id: str, wallet: str, tick: int, pin: Pin, book: Book, trades: Sequence = ()) -> PaperFollowing:
+        return PaperFollowing(self.chain, ledger, run_id, pin)
+
+    async def value(self, run_id: str, wallet: str, book: Book, pin: Pin, trades: Sequence = ()) -> tuple[Valued, ...]:
+        if book.ledger in self.chain.values_down:
+            raise ChainFault("slow", "no value")
+        return await self.chain.value(run_id, wallet, (book,), pin)
+
+
+@dataclass
+class PaperFollowing:
+    """Fills what headline filled at the price of the moment, by the product's own rules."""
+
+    chain: PaperChain
+    ledger: str
+    run_id: str
+    pin: Pin
+
+    async def follow(self, asked: OrderAsked, fill: FillCredited, route: object, quoted_pin: Pin, book: Book):
+        if self.chain.follow_ms:
+            await self.chain.clock.sleep_until(self.chain.clock.now_ms() + self.chain.follow_ms)
+        about, now_ms = (self.run_id, fill.order_id, (self.ledger,)), self.chain.clock.now_ms()
+        held = book.held(asked.token)
+        if self.chain.down:
+            return PaperRefereed((not_filled(*about, "fault", "dead", now_ms),))
+        if asked.side == "sell" and held is None:
+            return PaperRefereed((skip(*about, NOT_HELD, "", now_ms),))
+        size = size_raw(asked, int(held.units_raw) if held else 0)
+        arrival = size * 10**18 // self.chain.wei_per_token if asked.side == "buy" else size * self.chain.wei_per_token // 10**18
+        quote = quote_of(fill, size) if self.ledger == DELAYED else None
+        board = FurtherBoardTaken(
+            run_id=self.run_id, ts_ms=now_ms, order_id=fill.order_id, ledgers=(self.ledger,), side=asked.side, token=asked.token,
+            size_raw=TokenRaw(size), size_units_raw=TokenRaw(size), shares=False, pin=self.pin, gas_price_wei=BASE_FEE,
+            delay_ms=(self.pin.block_ts_s - quoted_pin.block_ts_s) * 1_000, quote_raw=None if quote is None else TokenRaw(quote),
+            least_raw=None if quote is None else TokenRaw(least_of(DEFAULT, quote)), earlier=(), earlier_weights_ppm=(), rows=(a_row(arrival),),
+        )  # fmt: skip
+        return PaperRefereed((board, *settle_further(DEFAULT, board, book, now_ms)))
 
 
 @dataclass(frozen=True)
@@ -276,7 +335,7 @@ def live_on(
     }  # fmt: skip
     return LiveWindow(
         window=window, rules=DEFAULT, seats=seats, journal=journal, clock=chain.clock, alarm=ClockAlarm(chain.clock), desk=chain,
-        market=chain, code_sha256=code, state=folded(journal.read()),
+        further=chain.follower(), market=chain, code_sha256=code, state=folded(journal.read()),
     )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ async def test_an_order_refused_on_admission_asks_nothing(ground, run):
 async def test_a_board_has_a_row_for_every_candidate_route_and_each_was_simulated(ground, run):
     (events,) = await run.decide(run.buy("plain_oz", "0.01 eth"))
     rows = boards(events)[0].rows
-    assert len(rows) == len({row.route for row in rows}) == 6
+    assert len(rows) == len({row.route for row in rows}) >= 6
     assert {row.status for row in rows} == {"proven"}
 
 
@@ -184,7 +184,7 @@ async def test_onc_06_approvals_not_paid_yet_count_against_a_row(ground, run):
 @pytest.mark.parametrize(
     "name, end",
     [("LEAF", "filled"), ("tax_10", "filled"), ("honeypot", "gate_flagged"), ("sim_aware", "gate_flagged"), ("tax_sell_60", "gate_flagged"),
-     ("tax_buy_60", "gate_flagged"), ("cooldown_60s", "gate_flagged"), ("balance_doubles", "gate_flagged"), ("cooldown_1s", "filled")],
+     ("tax_buy_60", "gate_flagged"), ("cooldown_60s", "gate_unknown"), ("balance_doubles", "gate_flagged"), ("cooldown_1s", "filled")],
 )  # fmt: skip
 async def test_onc_08_what_cannot_be_sold_again_or_only_at_a_great_loss_is_not_bought(run, name, end):
     (events,) = await run.decide(run.buy(name, "0.01 eth"))

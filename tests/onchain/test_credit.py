@@ -20,7 +20,7 @@ ETH1 = 10**18
 
 
 def settled(taken, gated=None, held=None) -> tuple[Event, ...]:
-    return settle(DEFAULT, taken, gated, held or books("1 eth, 1,000 LEAF"), T0)
+    return settle(DEFAULT, taken, [gated] if gated else [], held or books("1 eth, 1,000 LEAF"), T0)
 
 
 def moved(fill: FillCredited) -> dict[tuple[str, str], int]:

@@ -180,9 +180,9 @@ def check_order(events: Sequence[Event], before) -> None:
     outcomes = [event for event in events if isinstance(event, (FillCredited, OrderRefused, OrderNotFilled))]
     assert sorted(ledger for event in outcomes for ledger in event.ledgers) == sorted(LEDGERS)
     for board in (event for event in events if isinstance(event, BoardTaken)):
-        gate = next((event for event in events if isinstance(event, GateTaken) and event.ledgers == board.ledgers), None)
-        at = events.index(board) + (2 if gate else 1)
-        again = settle(DEFAULT, board, gate, before, board.ts_ms)
+        gates = [event for event in events if isinstance(event, GateTaken) and event.ledgers == board.ledgers]
+        at = events.index(board) + (1 + len(gates))
+        again = settle(DEFAULT, board, gates, before, board.ts_ms)
         assert events[at : at + len(again)] == again
 
 

@@ -1,0 +1,48 @@
+"""The variant: one order as the ledgers that share its size and its history within the decision would trade it.
+
+Source: design §6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chain.trade import Held, Purse
+from ledgers.money import mul_div_ceil
+from referee.onchain.book import Book
+from referee.onchain.events import OrderAsked
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The ledgers of an order that share its size, holdings and history within the decision."""
+
+    ledgers: tuple[str, ...]
+    book: Book
+    """The running book of the first of them; the others hold the same of this token."""
+    asked: OrderAsked
+    size_raw: int
+    """Wei to spend or token units to sell."""
+    purse: Purse
+    held: Held
+    cause: str
+    """Why a sale cannot be proven, else empty."""
+    claimed_raw: int = 0
+    """Token units that earlier orders of the decision sold on a claim, which no simulation carries."""
+
+    @property
+    def shared(self) -> tuple[Any, ...]:
+        """What ledgers must have in common to share one board."""
+        return self.size_raw, self.purse.writes, self.purse.prefix, self.held, self.cause, self.claimed_raw
+
+    @property
+    def shares(self) -> bool:
+        return bool(self.held.slot and self.held.slot.shares)
+
+    @property
+    def size_units_raw(self) -> int:
+        """Storage units behind the size of a sale; the size itself when units are amounts."""
+        if self.asked.side == "buy" or not self.shares or not self.held.amount_raw:
+            return self.size_raw
+        return mul_div_ceil(self.held.units_raw, self.size_raw, self.held.amount_raw)
