@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BUY, SELL = "buy", "sell"
 SLIPPAGE_BPS = 300
 """Asked of every rival: wide, because what really arrives is simulated on the block that is filled on."""
+SLIPPAGE_PERCENT = SLIPPAGE_BPS // 100
+SLIPPAGE_FRACTION = f"0.{SLIPPAGE_BPS:04d}"
 DEADLINE_S = 1_200
 """How long a rival's transaction stays good, in chain time, where its interface lets one say."""
 

@@ -21,11 +21,14 @@ NATIVE_E = "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
 """Native ETH for most rivals."""
 NATIVE_0 = "0x0000000000000000000000000000000000000000"
 """Native ETH for the others."""
+NATIVE = (NATIVE_E, NATIVE_0)
 OUT_RAW_MAX = 2**128 - 1
 CALLDATA_BYTES_MAX = 64 * 1024
 GAS_ESTIMATE_MAX = 1_000_000_000
 DECIMAL = re.compile(r"[0-9]{1,78}", re.ASCII)
 HEX = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
+APPROVAL = re.compile(r"0x095ea7b30{24}([0-9a-fA-F]{40})([0-9a-fA-F]{64})", re.ASCII)
+"""`approve(address,uint256)`."""
 CALLDATA = re.compile(r"0x(?:[0-9a-fA-F]{2})+", re.ASCII)
 
 
@@ -82,11 +85,11 @@ def same_amount(value: Any, ask: Ask) -> None:
         raise Silence("wrong_amount", "it quotes another size")
 
 
-def same_token(value: Any, expected: str, *others: str) -> None:
-    """Hold a token in an answer against the one asked for, by address. Raises: Silence."""
+def same_token(value: Any, expected: str) -> None:
+    """Hold a token in an answer against the one asked for, by address; native ETH has two names. Raises: Silence."""
     if not isinstance(value, str) or not is_address(value):
         raise Silence("bad_answer", "a token without an address")
-    if value.lower() not in (expected.lower(), *others):
+    if value.lower() not in (NATIVE if expected in NATIVE else (expected,)):
         raise Silence("wrong_token", "it quotes another token")
 
 
@@ -142,3 +145,24 @@ def names(values: Iterable[Any]) -> tuple[str, ...]:
 def rows(value: Any) -> list[Any]:
     """A list; anything else is an empty one. The body's bound is its bound."""
     return value if isinstance(value, list) else []
+
+
+def found(document: Any, *keys: str) -> list[Any]:
+    """Everything that stands under some keys, however deep, in the order written."""
+    values, waiting = [], [document]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            values += [node[key] for key in keys if isinstance(node.get(key), str)]
+            waiting += reversed(list(node.values()))
+        elif isinstance(node, list):
+            waiting += reversed(node)
+    return values
+
+
+def approved(data: Any, ask: Ask) -> str:
+    """The spender in an approval's calldata; it must cover what is sold. Raises: Silence."""
+    match = APPROVAL.fullmatch(data) if isinstance(data, str) else None
+    if match is None or int(match[2], 16) < ask.amount:
+        raise Silence("bad_answer", "an approval that is none, or for less than is sold")
+    return target(f"0x{match[1]}", ask, "the spender")

@@ -1,7 +1,8 @@
 """Inventory: which sources are a maker's firm quote or private stock, by the names rivals give them.
 
 Such a row is filled from what one maker holds and is not used up on paper, so it is tagged. The table leans towards the
-tag: a pool tagged by mistake fills once a window, an inventory missed would fill for ever.
+tag: a pool tagged by mistake fills once a window, an inventory missed would fill for ever. A rival that
+names no source is taken for one.
 Source: the liquidity sources of KyberSwap's, LI.FI's, 0x's and 1inch's interfaces.
 """
 
@@ -14,12 +15,12 @@ NAME_LENGTH_MAX = 40
 VIA_MAX = 8
 
 FIRM_STARTS = (
-    "airswap", "arcus", "bebop", "caliber", "clipper", "dexalot", "hashflow", "jitsu", "kyberpmm", "liquidcore",
+    "1inchfusion", "airswap", "arcus", "bebop", "caliber", "clipper", "dexalot", "hashflow", "jitsu", "kyberpmm", "liquidcore",
     "liquorice", "lo1inch", "mxtrading", "native", "nearintents", "onebit", "rialto", "squidintents", "swaap",
     "symbiosisintents", "tokka", "uniswapx", "wintermute", "smartdeposits",
 )  # fmt: skip
 """Names of makers and of their desks; letters and digits only, compared from the start."""
-FIRM_PARTS = ("rfq", "pmm", "limitorder", "intent", "dutch", "fusion", "otc", "privatemarketmaker", "solver")
+FIRM_PARTS = ("rfq", "pmm", "limitorder", "intent", "dutch", "marketmaker", "solver")
 """Parts of names that say what kind of source it is."""
 
 
@@ -30,5 +31,6 @@ def is_inventory(name: Any) -> bool:
 
 
 def any_inventory(names: Iterable[Any]) -> bool:
-    """Say whether any of some sources is a maker's inventory."""
-    return any(is_inventory(name) for name in names)
+    """Say whether any of some sources is a maker's inventory, or none is named at all: then nobody knows."""
+    known = [name for name in names if name]
+    return not known or any(is_inventory(name) for name in known)

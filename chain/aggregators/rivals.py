@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from chain.aggregators.ask import Ask, Offer, Rival, RivalQuote, RivalSilent, Silence
 from chain.aggregators.kyber import KyberSwap
+from chain.aggregators.lifi import LiFi
+from chain.aggregators.okx import Okx, OkxKey
+from chain.aggregators.oneinch import OneInch
+from chain.aggregators.openocean import OpenOcean
+from chain.aggregators.relay import Relay
+from chain.aggregators.sushi import Sushi
+from chain.aggregators.uniswap import Uniswap
 from chain.aggregators.web import RivalDoor, Web
+from chain.aggregators.zerox import ZeroX
 from ledgers.clock import Clock
 
 ALL, NONE = "all", "none"
@@ -45,18 +53,18 @@ class Rivals:
         finally:
             for task in tasks:
                 self._leave(task)
-        late = RivalSilent(source="", reason="slow", detail=f"no answer within {ask.deadline_ms} ms", latency_ms=self._clock.monotonic_ms() - begun_ms)
-        return tuple(_heard(rival.name, task, late) for rival, task in zip(self._rivals, tasks, strict=True))
+        waited_ms = self._clock.monotonic_ms() - begun_ms
+        return tuple(_heard(rival.name, task, waited_ms) for rival, task in zip(self._rivals, tasks, strict=True))
 
     async def _answer(self, rival: Rival, door: RivalDoor, ask: Ask) -> RivalQuote | RivalSilent:
         begun_ms = self._clock.monotonic_ms()
         try:
             offer = await rival.offer(door, ask)
+            return _quote(rival.name, offer, self._clock.now_ms(), self._clock.monotonic_ms() - begun_ms)
         except Silence as silence:
-            return RivalSilent(source=rival.name, reason=silence.reason, detail=silence.detail, latency_ms=self._clock.monotonic_ms() - begun_ms)
-        except Exception as error:
-            return RivalSilent(source=rival.name, reason="fault", detail=type(error).__name__, latency_ms=self._clock.monotonic_ms() - begun_ms)
-        return _quote(rival.name, offer, self._clock.now_ms(), self._clock.monotonic_ms() - begun_ms)
+            return _silent(rival.name, silence.reason, silence.detail, self._clock.monotonic_ms() - begun_ms)
+        except Exception as error:  # noqa: BLE001 whatever one rival does, the others' rows stand
+            return _silent(rival.name, "fault", type(error).__name__, self._clock.monotonic_ms() - begun_ms)
 
     def _leave(self, task: asyncio.Task[RivalQuote | RivalSilent]) -> None:
         if not task.done():
@@ -79,10 +87,14 @@ async def _all_of(tasks: Sequence[asyncio.Task[RivalQuote | RivalSilent]]) -> No
         await asyncio.wait(tasks)
 
 
-def _heard(name: str, task: asyncio.Task[RivalQuote | RivalSilent], late: RivalSilent) -> RivalQuote | RivalSilent:
+def _heard(name: str, task: asyncio.Task[RivalQuote | RivalSilent], waited_ms: int) -> RivalQuote | RivalSilent:
     if not task.done() or task.cancelled():
-        return RivalSilent(source=name, reason=late.reason, detail=late.detail, latency_ms=late.latency_ms)
+        return _silent(name, "slow", f"no answer within {waited_ms} ms", waited_ms)
     return task.result()
+
+
+def _silent(name: str, reason: str, detail: str, latency_ms: int) -> RivalSilent:
+    return RivalSilent(source=name, reason=reason, detail=detail, latency_ms=latency_ms)
 
 
 def _quote(name: str, offer: Offer, now_ms: int, latency_ms: int) -> RivalQuote:
@@ -94,37 +106,53 @@ def _quote(name: str, offer: Offer, now_ms: int, latency_ms: int) -> RivalQuote:
 
 # --- by name ----------------------------------------------------------------------------------------------------------
 
-Made = Callable[[str, Mapping[str, str]], Rival]
-
-KYBER_SLUGS = {"robinhood": "robinhood"}
-"""What KyberSwap calls a network."""
-BASE_URLS = {"kyberswap": "https://aggregator-api.kyberswap.com"}
-MADE: dict[str, Made] = {"kyberswap": lambda base, keys: KyberSwap(base)}
-NETWORKS = ("robinhood",)
-"""Networks that rivals outside know; elsewhere only rivals with an address of their own can be asked."""
+MADE: dict[str, Callable[[str, Mapping[str, str]], Rival]] = {
+    "kyberswap": lambda base, keys: KyberSwap(base),
+    "lifi": lambda base, keys: LiFi(base, keys.get("lifi", "")),
+    "sushi": lambda base, keys: Sushi(base, keys.get("sushi", "")),
+    "relay": lambda base, keys: Relay(base, keys.get("relay", "")),
+    "openocean": lambda base, keys: OpenOcean(base),
+    "0x": lambda base, keys: ZeroX(base, keys.get("0x", "")),
+    "uniswap": lambda base, keys: Uniswap(base, keys.get("uniswap", "")),
+    "1inch": lambda base, keys: OneInch(base, keys.get("1inch", "")),
+    "okx": lambda base, keys: Okx(base, OkxKey(*(keys.get(name, "") for name in OKX_KEYS))),
+}
+"""Every rival, in the order of its row."""
+OKX_KEYS = ("okx", "okx_secret", "okx_passphrase", "okx_project")
+KEYED = ("0x", "uniswap", "1inch", "okx")
+"""Rivals that say nothing without a key."""
+PUBLIC: dict[str, dict[str, str]] = {
+    "robinhood": {
+        "kyberswap": "https://aggregator-api.kyberswap.com/robinhood",
+        "lifi": "https://li.quest",
+        "sushi": "https://api.sushi.com",
+        "relay": "https://api.relay.link",
+        "openocean": "https://open-api.openocean.finance",
+        "0x": "https://api.0x.org",
+        "uniswap": "https://trade-api.gateway.uniswap.org/v1",
+        "1inch": "https://api.1inch.com",
+        "okx": "https://web3.okx.com",
+    }
+}
+"""Where rivals answer for a network, as of 2026-11; a network that is not here is known to none of them."""
 
 
 def rivals_named(
     names: Iterable[str], network_name: str, keys: Mapping[str, str], base_urls: Mapping[str, str] | None = None
 ) -> tuple[Rival, ...]:
-    """Find rivals by name; `all` is every one that can be asked on a network, `none` is nobody.
+    """Find rivals by name; `all` is every one that can be asked with the keys there are, `none` is nobody.
 
     Shapes: `keys` by rival (`0x`, `okx`, `okx_secret`…); `base_urls` by rival, instead of its public address.
-    Raises: ValueError naming the first that is unknown or cannot be asked there."""
-    own = base_urls or {}
-    asked = list(names)
+    Raises: ValueError naming the first that is unknown or does not know the network."""
+    places = {**PUBLIC.get(network_name, {}), **(base_urls or {})}
+    asked = list(dict.fromkeys(names))
     if asked == [NONE]:
         return ()
     if asked == [ALL]:
-        asked = [name for name in MADE if name in own or network_name in NETWORKS]
+        asked = [name for name in MADE if name in places and (name not in KEYED or keys.get(name))]
     for name in asked:
         if name not in MADE:
             raise ValueError(f"no rival named {name[:40]!r}; known: {', '.join(MADE)}, or {ALL} or {NONE} alone")
-        if name not in own and network_name not in NETWORKS:
+        if name not in places:
             raise ValueError(f"rival {name} does not know the network {network_name}")
-    return tuple(MADE[name](own.get(name) or _public(name, network_name), keys) for name in dict.fromkeys(asked))
-
-
-def _public(name: str, network_name: str) -> str:
-    slug = f"/{KYBER_SLUGS[network_name]}" if name == "kyberswap" else ""
-    return BASE_URLS[name] + slug
+    return tuple(MADE[name](places[name], keys) for name in asked)

@@ -143,9 +143,9 @@ class RivalDoor:
         if not self._pace.take(requests):
             raise Silence("rate_limited", "not asked: its budget is used up or it asked for a pause")
 
-    async def get(self, path: str, query: Mapping[str, object], headers: Mapping[str, str] | None = None) -> Answer:
+    async def get(self, path: str, query: Mapping[str, object] | None = None, headers: Mapping[str, str] | None = None) -> Answer:
         """Ask with GET. Raises: Silence."""
-        return await self._sent(Request("GET", f"{self._base_url}{path}?{urlencode(query)}", headers or {}))
+        return await self._sent(Request("GET", f"{self._base_url}{with_query(path, query)}", headers or {}))
 
     async def post(self, path: str, body: object, headers: Mapping[str, str] | None = None) -> Answer:
         """Ask with POST. Raises: Silence."""
@@ -170,6 +170,11 @@ class RivalDoor:
     def _tells(self, words: str) -> bool:
         squashed = _squashed(words)
         return any(part in squashed for secret in self._secrets for part in _parts(_squashed(secret)))
+
+
+def with_query(path: str, query: Mapping[str, object] | None) -> str:
+    """A path and its query, as they are sent."""
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def _squashed(text: str) -> str:
