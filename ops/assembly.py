@@ -30,6 +30,7 @@ from ops.scheduler import TickAlarm
 from ops.settings import BadSettings, Settings
 from referee.onchain.baselines import Baseline, baseline, scripted
 from referee.onchain.board import Desk
+from referee.onchain.further_desk import FurtherDesk
 from referee.onchain.live import LiveWindow, Seat
 from referee.onchain.state import WindowState, folded
 from referee.onchain.window import BadWindow, RunPlan, Window
@@ -81,6 +82,7 @@ def assembled(
     rules, graph = window.ruled_by, PoolGraph(network)
     step_s = max(1, window.interval_ms // (1_000 * HISTORY_STEPS_PER_INTERVAL))
     index = MarketIndex(door, network, graph, history_step_s=step_s, tokens=window.tokens)
+    desk = desk_of(state, Desk(door, network, graph, rules, clock, found.clock_offset_ms), found)
     return LiveWindow(
         window=window,
         rules=rules,
@@ -88,7 +90,8 @@ def assembled(
         journal=journal,
         clock=clock,
         alarm=alarm,
-        desk=desk_of(state, Desk(door, network, graph, rules, clock, found.clock_offset_ms), found),
+        desk=desk,
+        further=FurtherDesk(desk),
         market=LiveMarket(rpc=door, chain=network, index=index, rules=rules, found=found, outside=outside),
         code_sha256=code_sha256(),
         state=state,

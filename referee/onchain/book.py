@@ -15,6 +15,7 @@ from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry, Ledger, Posting
 from referee.onchain.events import LEDGERS, FillCredited, RunOpened, WindowLiquidated
+from referee.onchain.further_events import DelayedReverted
 
 SHARES = "/shares"
 BUY_UNPROVEN = "BUY_UNPROVEN"
@@ -55,16 +56,25 @@ class Book:
 
 @dataclass(slots=True)
 class RunBooks:
-    """All ledgers of one run."""
+    """All ledgers of one run: those that its stake was booked on."""
 
-    ledgers: dict[str, Ledger] = field(default_factory=lambda: {name: Ledger(name) for name in LEDGERS})
-    approvals: dict[str, set[str]] = field(default_factory=lambda: {name: set() for name in LEDGERS})
-    causes: dict[str, dict[str, str]] = field(default_factory=lambda: {name: {} for name in LEDGERS})
+    names: tuple[str, ...] = LEDGERS
+    ledgers: dict[str, Ledger] = field(init=False)
+    approvals: dict[str, set[str]] = field(init=False)
+    causes: dict[str, dict[str, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ledgers = {name: Ledger(name) for name in self.names}
+        self.approvals = {name: set() for name in self.names}
+        self.causes = {name: {} for name in self.names}
 
     def apply(self, event: Event) -> None:
         """Fold one event of this run in. Raises: CorruptJournal when an entry does not hold."""
-        if isinstance(event, (RunOpened, FillCredited, WindowLiquidated)):
+        if isinstance(event, (RunOpened, FillCredited, WindowLiquidated, DelayedReverted)):
             self._post(event.entry)
+        if isinstance(event, DelayedReverted):
+            for name in event.ledgers:
+                self.approvals[name].update(event.approvals)
         if isinstance(event, FillCredited):
             self._note(event)
 
@@ -102,7 +112,7 @@ class Books:
     def apply(self, event: Event) -> None:
         """Fold one event in; events that move nothing are passed over."""
         if isinstance(event, RunOpened):
-            self.runs[event.run_id] = RunBooks()
+            self.runs[event.run_id] = RunBooks(event.entry.ledgers)
         if event.run_id in self.runs:
             self.runs[event.run_id].apply(event)
 
@@ -111,7 +121,7 @@ class Books:
         return self.runs[run_id].of(ledger)
 
     def both(self, run_id: str) -> dict[str, Book]:
-        """The books of all ledgers of one run now."""
+        """The books of the ledgers of one run that share the boards of orders, now."""
         return {ledger: self.of(run_id, ledger) for ledger in LEDGERS}
 
 
@@ -128,6 +138,6 @@ def entry_of(ledgers: tuple[str, ...], moves: Mapping[tuple[str, str], int]) -> 
     return Entry(ledgers=ledgers, postings=postings)
 
 
-def stake_entry(stake_wei: Wei) -> Entry:
-    """Book a run's stake on both ledgers."""
-    return entry_of(LEDGERS, {(BOOK, ETH): int(stake_wei), ("stake", ETH): -int(stake_wei)})
+def stake_entry(stake_wei: Wei, further: tuple[str, ...] = ()) -> Entry:
+    """Book a run's stake on every ledger it keeps; `further` are those with simulations of their own."""
+    return entry_of((*LEDGERS, *further), {(BOOK, ETH): int(stake_wei), ("stake", ETH): -int(stake_wei)})

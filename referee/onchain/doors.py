@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from chain.router import Route
 from ledgers.events import Event
 from ledgers.money import MicroUsd, Wei
 from ledgers.postings import Entry
 from referee.onchain.book import Book
-from referee.onchain.events import HoldingMark, OrderAsked, Pin, WindowOpened
+from referee.onchain.events import FillCredited, HoldingMark, OrderAsked, Pin, WindowOpened
+from referee.onchain.state import Trade
 
 
 class Refereed(Protocol):
@@ -59,8 +61,33 @@ class Valued(Protocol):
 class DecisionDesk(Protocol):
     """Takes the orders of one decision, one after another (ONC-24)."""
 
+    @property
+    def filled(self) -> Mapping[str, Route]:
+        """Routes that headline filled at, by order id."""
+        ...
+
     def order(self, asked: OrderAsked, books: Mapping[str, Book]) -> Awaitable[Refereed]:
         """Referee one order. Raises: nothing of the outside world; a fault becomes an outcome."""
+        ...
+
+
+class FurtherDecision(Protocol):
+    """Takes the orders of one decision on one further ledger, one after another."""
+
+    def follow(self, asked: OrderAsked, fill: FillCredited, route: Route | None, quoted_pin: Pin, book: Book) -> Awaitable[Refereed]:
+        """Referee an order that headline filled on `route` at `quoted_pin`. Raises: nothing of the outside world."""
+        ...
+
+
+class FurtherDesk(Protocol):
+    """The desk of the further ledgers (`further_desk.py`)."""
+
+    def decision(self, ledger: str, run_id: str, wallet: str, tick: int, pin: Pin, book: Book, trades: Sequence[Trade] = ()) -> FurtherDecision:
+        """Open the orders of one decision on a further ledger, whose book now is `book`, after the trades of earlier decisions."""
+        ...
+
+    def value(self, run_id: str, wallet: str, book: Book, pin: Pin, trades: Sequence[Trade] = ()) -> Awaitable[Sequence[Valued]]:
+        """Value a book after earlier trades. Raises: ChainFault."""
         ...
 
 

@@ -11,6 +11,16 @@ from referee.onchain.events import Pin, Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WayTaken:
+    """What of a fill went one way."""
+
+    amount_raw: TokenRaw
+    """Wei spent (buy) or token units sold (sell)."""
+    pools: tuple[str, ...]
+    """Pools in the order they were crossed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherBoardTaken(Event):
     """An order simulated again for one further ledger: later, or after the run's own earlier trades."""
 
@@ -32,7 +42,7 @@ class FurtherBoardTaken(Event):
     least_raw: TokenRaw | None
     """Least that must arrive, in parts of the quote; none for own impact."""
     earlier: tuple[str, ...]
-    """Orders whose fills were executed again first; empty for delayed."""
+    """Orders of earlier decisions whose fills were executed again first, oldest first; empty for delayed."""
     earlier_weights_ppm: tuple[int, ...]
     """How much of each is still felt, by the declared decay."""
     rows: tuple[Row, ...]
@@ -45,6 +55,7 @@ class OrderSkipped(Event):
     order_id: str
     ledgers: tuple[str, ...]
     reason: str
+    """headline_refused, headline_not_filled, liquidity_order or not_held."""
     detail: str
 
 
@@ -55,8 +66,31 @@ class DelayedReverted(Event):
     order_id: str
     ledgers: tuple[str, ...]
     reason: str
+    """below_bound, or reverted when nothing arrived at all."""
+    detail: str
+    route: str
+    arrival_raw: TokenRaw | None
+    """What would have arrived; none when the swap itself reverted."""
     gas_wei: Wei
+    """Gas of the swap and of approvals not paid yet, as simulated, or the estimate where the swap itself reverted: a revert at the
+    bound comes last and saves next to nothing."""
+    approvals: tuple[str, ...]
+    """Approvals paid on the way, `token>spender`; they stand."""
+    evidence_sha256: str
+    """Blob with the request and the answer."""
     entry: Entry
 
 
-KINDS: tuple[type[Event], ...] = (FurtherBoardTaken, OrderSkipped, DelayedReverted)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteRemembered(Event):
+    """How a fill of the own-impact ledger went through pools, so that it can be run again before later ones; follows the fill."""
+
+    order_id: str
+    ledgers: tuple[str, ...]
+    """One: impact."""
+    route: str
+    ways: tuple[WayTaken, ...]
+    """One, or those of a split."""
+
+
+KINDS: tuple[type[Event], ...] = (FurtherBoardTaken, OrderSkipped, DelayedReverted, RouteRemembered)

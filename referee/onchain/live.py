@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ from harnesses.provider import Provider
 from harnesses.stack import Stack
 from ledgers.clock import Clock
 from ledgers.journal import Journal
-from referee.onchain.doors import Alarm, Desk, Market
+from referee.onchain.doors import Alarm, Desk, FurtherDesk, Market
 from referee.onchain.events import WindowOpened
 from referee.onchain.rules import Rules
 from referee.onchain.stamp import Stamp
@@ -61,6 +62,8 @@ class LiveWindow:
     clock: Clock
     alarm: Alarm
     desk: Desk
+    further: FurtherDesk
+    """Takes the orders of the further ledgers."""
     market: Market
     code_sha256: str
     """Code tree of this process."""
@@ -77,11 +80,21 @@ class LiveWindow:
     """Since when no lane answers; none while one does."""
     writing: dict[str, asyncio.Lock] = field(init=False)
     """By run: held from reading its books to recording what was made of them, so that no fill slips in between."""
+    further_writing: dict[str, asyncio.Lock] = field(init=False)
+    """By run: the same for its further ledgers; taken before the other where both are."""
+    delaying: dict[str, asyncio.Lock] = field(init=False)
+    """By run: held while a decision waits for its delay, so that decisions stay in their order."""
+    following: Counter[str] = field(default_factory=Counter)
+    """By run: decisions that its further ledgers still follow."""
+    worthless: set[tuple[str, str]] = field(default_factory=set)
+    """Runs and further ledgers whose liquidation cannot be measured at any block."""
     refereeing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REFEREED_AT_ONCE))
     marking: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MARKED_AT_ONCE))
 
     def __post_init__(self) -> None:
         self.writing = {run_id: asyncio.Lock() for run_id in self.seats}
+        self.further_writing = {run_id: asyncio.Lock() for run_id in self.seats}
+        self.delaying = {run_id: asyncio.Lock() for run_id in self.seats}
         self.stamp = Stamp(self.window_id, self.state.ts_ms, self.state.ts_ms)
         self.faulted_ts_ms = self.state.faulted and self.state.faulted.ts_ms
 

@@ -16,7 +16,7 @@ from chain.header import Header
 from chain.network import Network
 from chain.router import Route
 from chain.simulate import ETH_MAX, NATIVE_LOG, Handle, Simulated, Simulation, logged_net, revert_word
-from chain.trade import BALANCE_READ_MAX, route_txs, shown_wei
+from chain.trade import BALANCE_READ_MAX, UNREPEATABLE, Echo, repeated, route_txs, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry
@@ -89,10 +89,13 @@ def in_order_of_value(sales: Sequence[Sale], last_wei: Mapping[str, int]) -> lis
 class SellOut:
     """All provable sales of a book in one simulated block; approvals that are paid already are only set up."""
 
-    def __init__(self, network: Network, pin: Header, wallet: str, eth_wei: Wei, sales: Sequence[Sale], approved: frozenset[str]) -> None:
+    def __init__(
+        self, network: Network, pin: Header, wallet: str, eth_wei: Wei, sales: Sequence[Sale], approved: frozenset[str], echo: Echo | None = None
+    ) -> None:
         self._wallet, self._price = wallet, pin.base_fee_wei
         self._sales = [sale for sale in sales if sale.provable and sale.route]
         sim = self.simulation = Simulation(network, pin)
+        self._echo = echo.begin(sim) if echo else []
         txs = [tx for sale in self._sales if sale.route for tx in route_txs(sale.route)]
         writes = [sale.slot.write(int(sale.holding.units_raw)) for sale in sales if sale.slot]
         sim.block(balances_wei={wallet: shown_wei(int(eth_wei), txs, self._price)}, writes=writes)
@@ -110,7 +113,9 @@ class SellOut:
     def read(self, done: Simulated) -> bool:
         """Note on each sale what it brought; True when a route died and another should be tried.
 
-        Raises: ChainFault when the node contradicts itself."""
+        Raises: ChainFault when the node contradicts itself, or an earlier trade does not go through again."""
+        if not repeated(done, self._echo):
+            raise ChainFault(UNREPEATABLE, "an earlier trade of the run does not go through again")
         retry = False
         eth = [done.eth_wei(handle) for handle in self._eth]
         for index, sale in enumerate(self._sales):
@@ -158,8 +163,10 @@ def _take_next(sale: Sale) -> bool:
 class Quotes:
     """What the quoters promise for every route of every holding, read beside the sales."""
 
-    def __init__(self, network: Network, pin: Header, sales: Sequence[Sale]) -> None:
+    def __init__(self, network: Network, pin: Header, sales: Sequence[Sale], echo: Echo | None = None) -> None:
         sim = self.simulation = Simulation(network, pin)
+        if echo:
+            echo.begin(sim)
         sim.block(balances_wei={})
         self._asked = [
             (sale, route, sim.view(route.quoter.to, route.quoter.data)) for sale in sales for route in sale.routes if route.quoter

@@ -12,7 +12,7 @@ from referee.onchain.cadence import mark_interval_ms, ticks_in
 from referee.onchain.doors import EthPrice, NetworkSeen
 from referee.onchain.events import PassShown, Pin, RunOpened, WindowOpened
 from referee.onchain.live import LiveWindow, Seat
-from referee.onchain.rules import Rules
+from referee.onchain.rules import Rules, rules_named
 from referee.onchain.score import stake_for
 from referee.onchain.window import Window
 
@@ -83,7 +83,7 @@ def run_opened(seat: Seat, opened: WindowOpened, plan: str = "") -> RunOpened:
         copy=seat.copy,
         seed=seat.seed,
         wallet=paper_wallet(opened.window_sha256, seat.run_id),
-        entry=stake_entry(opened.stake_wei),
+        entry=stake_entry(opened.stake_wei, rules_named(opened.rules_name).further_ledgers),
     )
 
 

@@ -1,7 +1,7 @@
 """Recovery: what a process that takes a window up again owes the record for the time nobody was running it.
 
-Source: design §9. A turn that was under way is abandoned, an order without an outcome is interrupted and never priced
-late, and every tick that nobody was woken for is missed, one by one. A tick that may still begin in time is left to be
+Source: design §9. A turn that was under way is abandoned, an order without an outcome on a ledger, further ones included, is
+interrupted there and never priced late, and every tick that nobody was woken for is missed, one by one. A tick that may still begin in time is left to be
 played.
 """
 
@@ -33,7 +33,7 @@ def _of_run(state: WindowState, run: RunState, rules: Rules, now_ms: int) -> Ite
             run_id=run_id,
             ts_ms=now_ms,
             order_id=order_id,
-            ledgers=tuple(sorted(ledgers)),
+            ledgers=tuple(ledger for ledger in run.ledgers if ledger in ledgers),
             reason=INTERRUPTED,
             detail="the process ended before this order was quoted",
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 
 from harnesses.outcome import Turn
 from harnesses.question import Question
@@ -20,6 +21,7 @@ from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import MicroUsd
 from referee.onchain.admission import refused_by_name
+from referee.onchain.book import Book
 from referee.onchain.bundle import own_book
 from referee.onchain.cadence import beats, late_ms_max, rotation, tick_ts_ms
 from referee.onchain.credit import not_filled, refusal
@@ -27,13 +29,16 @@ from referee.onchain.decision import Decision, of_turn, reading
 from referee.onchain.doors import DecisionDesk
 from referee.onchain.ending import turn_blind, turn_blobs, turn_ended
 from referee.onchain.events import (
-    HEADLINE, LEDGERS, BundleShown, NetworkFaulted, NetworkRecovered, OrderAsked, Pin, ReorgSeen, TickMissed,
+    HEADLINE, LEDGERS, BundleShown, FillCredited, OrderAsked, Pin, ReorgSeen, TickMissed,
     TurnAbandoned, WindowOpened, WindowPaused, WindowResumed, WindowSealed, Woken,
 )  # fmt: skip
 from referee.onchain.facts import recorded_prompt, run_facts
+from referee.onchain.following import Followed, follow, liquidate_apart, liquidate_left, mark_apart
+from referee.onchain.further import skipped
 from referee.onchain.live import LiveWindow, Seat
 from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, refuse_without_pass, window_opened
 from referee.onchain.planning import PLAN_TICK, Planned, plan_blobs, plan_question, plan_reading, planning_text, refuse_unavailable, run_begun
+from referee.onchain.recording import pinned, record
 from referee.onchain.recovery import owed_events
 from referee.onchain.score import score_run, score_window
 from referee.onchain.state import assert_settled, order_id_of
@@ -47,15 +52,6 @@ OPERATOR = "operator"
 
 Shown = tuple[Pin, bytes]
 """The block and the bytes that every stack of a tick is shown."""
-
-
-async def record(live: LiveWindow, *events: Event, blobs: Mapping[str, bytes] | None = None) -> None:
-    """Stamp events, append them as one transaction, then fold them in. Raises: StoreFault, CorruptJournal."""
-    stamped = live.stamp.stamped(events, live.clock.now_ms(), live.clock.monotonic_ms())
-    if stamped:
-        await live.journal.append(*stamped, blobs=blobs)
-    for event in stamped:
-        live.state.apply(event)
 
 
 # --- open -----------------------------------------------------------------------------------------------------------
@@ -172,7 +168,7 @@ async def tick(live: LiveWindow, number: int, turns: asyncio.TaskGroup) -> None:
     if woken:
         shown = await look(live, number)
         for run_id in woken:
-            turns.create_task(turn(live, live.seats[run_id], number, shown))
+            turns.create_task(turn(live, live.seats[run_id], number, shown, turns))
 
 
 def wake_or_miss(live: LiveWindow, number: int) -> Iterator[Woken | TickMissed]:
@@ -199,26 +195,11 @@ async def look(live: LiveWindow, number: int) -> Shown | ChainFault:
         return fault
 
 
-async def pinned(live: LiveWindow) -> Pin:
-    """Pin a block; say once when no lane answers and once when one does again. Raises: ChainFault."""
-    try:
-        pin = await live.desk.pin()
-    except ChainFault as fault:
-        if live.faulted_ts_ms is None:
-            live.faulted_ts_ms = live.clock.now_ms()
-            await record(live, NetworkFaulted(run_id=live.window_id, ts_ms=live.faulted_ts_ms, lane=live.market.lane, reason=fault.reason))
-        raise
-    if live.faulted_ts_ms is not None:
-        now_ms, since_ms, live.faulted_ts_ms = live.clock.now_ms(), live.faulted_ts_ms, None
-        await record(live, NetworkRecovered(run_id=live.window_id, ts_ms=now_ms, lane=pin.lane, down_ms=max(0, now_ms - since_ms)))
-    return pin
-
-
 # --- a turn ---------------------------------------------------------------------------------------------------------
 
 
-async def turn(live: LiveWindow, seat: Seat, number: int, shown: Shown | ChainFault) -> None:
-    """Play one waking of one stack, from what it is shown to the mark after it."""
+async def turn(live: LiveWindow, seat: Seat, number: int, shown: Shown | ChainFault, turns: asyncio.TaskGroup) -> None:
+    """Play one waking of one stack, from what it is shown to the mark after it; further ledgers follow beside it."""
     try:
         if isinstance(shown, ChainFault):
             await record(live, *turn_blind(seat.run_id, number, shown.reason, live.clock.now_ms()))
@@ -227,7 +208,10 @@ async def turn(live: LiveWindow, seat: Seat, number: int, shown: Shown | ChainFa
             played = await ask(live, seat, question)
             if played is None:
                 return
-            await decide(live, seat, number, played)
+            followed = await decide(live, seat, number, played)
+            if followed:
+                live.following[seat.run_id] += 1
+                turns.create_task(follow(live, seat.run_id, number, followed))
         await mark(live, (seat.run_id,), TURN)
     finally:
         live.busy.discard(seat.run_id)
@@ -272,36 +256,51 @@ async def ask(live: LiveWindow, seat: Seat, question: Question) -> Turn | None:
     return None
 
 
-async def decide(live: LiveWindow, seat: Seat, number: int, played: Turn) -> None:
-    """Record how a turn ended and what it decided; then referee its orders."""
+async def decide(live: LiveWindow, seat: Seat, number: int, played: Turn) -> list[Followed]:
+    """Record how a turn ended and what it decided; then referee its orders. Shapes: what further ledgers have to follow."""
     arrived_ts_ms = live.clock.now_ms()
     read = of_turn(played, live.rules.orders_max)
     await record(live, *turn_ended(seat.run_id, number, played, read, arrived_ts_ms), blobs=turn_blobs(played, read))
     if isinstance(read, Decision):
         async with live.refereeing:
-            await adjudicate(live, seat, number, read.orders, arrived_ts_ms)
+            return await adjudicate(live, seat, number, read.orders, arrived_ts_ms)
+    return []
 
 
 # --- orders ---------------------------------------------------------------------------------------------------------
 
 
-async def adjudicate(live: LiveWindow, seat: Seat, number: int, orders: Sequence[OrderAsked], arrived_ts_ms: int) -> None:
-    """Referee the orders of one decision in their order; all that is known of one is appended before the next begins."""
+async def adjudicate(live: LiveWindow, seat: Seat, number: int, orders: Sequence[OrderAsked], arrived_ts_ms: int) -> list[Followed]:
+    """Referee the orders of one decision in their order; all that is known of one is appended before the next begins.
+
+    Shapes: the orders that headline filled and further ledgers have to follow."""
     desk: DecisionDesk | ChainFault | None = None
+    followed: list[Followed] = []
     for asked in orders:
         order_id, now_ms = order_id_of(seat.run_id, number, asked.index), live.clock.now_ms()
         reason, detail = refused_by_name(asked, now_ms, live.opened.close_ts_ms, live.rules)
         if reason:
-            await record(live, refusal(seat.run_id, order_id, LEDGERS, reason, detail, now_ms))
+            await record(live, *settled(live, asked, order_id, (refusal(seat.run_id, order_id, LEDGERS, reason, detail, now_ms),)))
             continue
         desk = desk or await sit_down(live, seat, number, arrived_ts_ms)
         if isinstance(desk, ChainFault):
-            await record(live, not_filled(seat.run_id, order_id, LEDGERS, FAULT, str(desk), now_ms))
+            await record(live, *settled(live, asked, order_id, (not_filled(seat.run_id, order_id, LEDGERS, FAULT, str(desk), now_ms),)))
             continue
         async with live.writing[seat.run_id]:
             refereed = await desk.order(asked, live.state.books.both(seat.run_id))
-            assert_settled(order_id, refereed.events)
-            await record(live, *refereed.events, blobs=refereed.blobs)
+            events = settled(live, asked, order_id, refereed.events)
+            await record(live, *events, blobs=refereed.blobs)
+        fill = next((event for event in events if isinstance(event, FillCredited) and HEADLINE in event.ledgers), None)
+        if fill is not None and live.state.runs[seat.run_id].further:
+            followed.append(Followed(asked, fill, desk.filled.get(order_id)))
+    return followed
+
+
+def settled(live: LiveWindow, asked: OrderAsked, order_id: str, events: Sequence[Event]) -> tuple[Event, ...]:
+    """All events of an order that must have ended on the ledgers that share its board, and what further ledgers skip of it."""
+    assert_settled(order_id, events)
+    run_id = events[0].run_id
+    return (*events, *skipped(asked, order_id, events, live.state.runs[run_id].further, run_id, live.clock.now_ms()))
 
 
 async def sit_down(live: LiveWindow, seat: Seat, number: int, arrived_ts_ms: int) -> DecisionDesk | ChainFault:
@@ -329,18 +328,32 @@ async def mark(live: LiveWindow, run_ids: Sequence[str], clock: str) -> None:
 
 
 async def mark_run(live: LiveWindow, run_id: str, clock: str, pin: Pin | None, fault: str) -> None:
-    """Mark one run."""
-    run = live.state.runs[run_id]
-    async with live.marking, live.writing[run_id]:
-        books = live.state.books.both(run_id)
+    """Mark one run; its further ledgers after the others, unless they follow orders: then they are marked when that is done."""
+    further = () if live.following[run_id] else live.state.runs[run_id].further
+    async with AsyncExitStack() as held:
+        if further:
+            await held.enter_async_context(live.further_writing[run_id])
+        await held.enter_async_context(live.marking)
+        of = {ledger: live.state.books.of(run_id, ledger) for ledger in further}
+        apart = [ledger for ledger, book in of.items() if book.holdings and pin is not None]
+        async with live.writing[run_id]:
+            books = live.state.books.both(run_id) | {ledger: book for ledger, book in of.items() if ledger not in apart}
+            await mark_together(live, run_id, clock, pin, books, fault)
         if pin is not None:
-            try:
-                valued = await live.desk.value(run_id, run.opened.wallet, tuple(books.values()), pin)
-                await record(live, *marks(run_id, clock, run.last_tick, pin, valued, live.clock.now_ms()))
-                return
-            except ChainFault as error:
-                fault = error.reason
-        await record(live, *unmeasured(run_id, clock, run.last_tick, pin, books, fault, live.clock.now_ms()))
+            await mark_apart(live, run_id, clock, live.state.runs[run_id].last_tick, pin, apart)
+
+
+async def mark_together(live: LiveWindow, run_id: str, clock: str, pin: Pin | None, books: Mapping[str, Book], fault: str) -> None:
+    """Mark the ledgers that share boards, and those that hold nothing but ETH."""
+    run = live.state.runs[run_id]
+    if pin is not None:
+        try:
+            valued = await live.desk.value(run_id, run.opened.wallet, tuple(books.values()), pin)
+            await record(live, *marks(run_id, clock, run.last_tick, pin, valued, live.clock.now_ms()))
+            return
+        except ChainFault as error:
+            fault = error.reason
+    await record(live, *unmeasured(run_id, clock, run.last_tick, pin, books, fault, live.clock.now_ms()))
 
 
 # --- close: liquidation, score, seal ----------------------------------------------------------------------------------
@@ -352,13 +365,15 @@ async def liquidate(live: LiveWindow) -> dict[str, str] | None:
     Shapes: the last fault of each run that could not be sold out, by run id; none when an operator paused."""
     give_up_ms = live.clock.monotonic_ms() + live.rules.liquidation_retry_ms_max
     scored = live.state.scored is not None
-    unsold = {run_id: "" for run_id, run in live.state.runs.items() if not (run.liquidated or scored)}
+    unsold = {run_id: "" for run_id, run in live.state.runs.items() if not (HEADLINE in run.liquidated or scored)}
     while unsold:
         unsold = await sell_out(live, tuple(unsold))
         if not unsold or live.clock.monotonic_ms() >= give_up_ms:
             break
         if not await waited(live, live.clock.now_ms() + RETRY_MS):
             return None
+    if not scored:
+        await liquidate_left(live)
     return unsold
 
 
@@ -373,15 +388,17 @@ async def sell_out(live: LiveWindow, run_ids: Sequence[str]) -> dict[str, str]:
 
 
 async def sell_out_run(live: LiveWindow, run_id: str, pin: Pin) -> str:
-    """Sell one run out in full on every ledger, in one append; return the fault that hindered it, or nothing."""
+    """Sell one run out in full on the ledgers that share boards, in one append, and on further ones after; return the fault that hindered it."""
     async with live.marking, live.writing[run_id]:
-        books = tuple(live.state.books.both(run_id).values())
+        further = (live.state.books.of(run_id, ledger) for ledger in live.state.runs[run_id].further)
+        books = (*live.state.books.both(run_id).values(), *(book for book in further if not book.holdings))
         try:
             valued = await live.desk.value(run_id, live.state.runs[run_id].opened.wallet, books, pin)
         except ChainFault as fault:
             return fault.reason
         blobs = {value.digest: value.evidence for value in valued}
         await record(live, *liquidations(run_id, pin, valued, live.state.closed_late, live.clock.now_ms()), blobs=blobs)
+        await liquidate_apart(live, run_id, pin)
     return ""
 
 
@@ -399,7 +416,7 @@ async def score(live: LiveWindow, unsold: Mapping[str, str]) -> None:
 
 async def closing_price(live: LiveWindow) -> MicroUsd | None:
     """Price one ETH at the block of the last liquidation; none when it cannot be read."""
-    pins = [sold.pin for run in live.state.runs.values() for sold in run.liquidated.values()]
+    pins = [run.liquidated[HEADLINE].pin for run in live.state.runs.values() if HEADLINE in run.liquidated]
     try:
         return (await live.market.eth_usd(max(pins, key=lambda pin: pin.block))).micro_usd if pins else None
     except (ChainFault, FeedFault):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from ledgers.money import MicroUsd, Wei, mul_div_floor
-from referee.onchain.events import HEADLINE, PERMISSIVE, RunScored, WindowScored
+from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, PERMISSIVE, RunScored, WindowScored
 from referee.onchain.rules import Rules
 from referee.onchain.state import RunState
 
@@ -60,7 +60,15 @@ def score_run(
         turns_total=run.turns_total,
         fills=len(run.headline_fills),
         reorged_fills=reorged_fills(run, lost),
+        **further_values(run, stake_wei),
     )
+
+
+def further_values(run: RunState, stake_wei: Wei) -> dict[str, Wei | int | None]:
+    """What the further ledgers came to, as fields of a score: shown beside it and never part of it; none where one was not measured."""
+    sold = {ledger: run.liquidated.get(ledger) for ledger in FURTHER_LEDGERS}
+    values = {f"{ledger}_wei": event and event.value_wei for ledger, event in sold.items()}
+    return values | {f"{ledger}_ppm": event and return_ppm(event.value_wei, stake_wei) for ledger, event in sold.items()}
 
 
 def score_window(window_id: str, scores: Sequence[RunScored], close_eth_usd: MicroUsd | None, ts_ms: int) -> WindowScored:

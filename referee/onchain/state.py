@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event, decode
@@ -17,17 +17,18 @@ from ledgers.postings import BOOK, ETH
 from referee.onchain.book import EXIT_UNPROVEN, Books
 from referee.onchain.costs import Costs
 from referee.onchain.events import (
-    HEADLINE, LEDGERS, BoardTaken, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered, OrderAsked,
+    HEADLINE, IMPACT, LEDGERS, BoardTaken, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted, NetworkRecovered, OrderAsked,
     OrderNotFilled, OrderRefused, Pin, PlanWritten, ReorgSeen, RunOpened, RunScored, TickMissed, TurnAbandoned, TurnPlayed, TurnUnavailable, WindowLiquidated,
     WindowOpened, WindowPaused, WindowResumed, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
+from referee.onchain.further_events import DelayedReverted, FurtherBoardTaken, OrderSkipped, RouteRemembered, WayTaken
 from referee.onchain.kinds import KINDS
 
 ANSWERED = "ANSWERED"
 RECENT_KEPT = 16
 HISTORY_KEPT = 64
 TOLD = (DecisionMalformed, TurnUnavailable, TickMissed)
-OrderOutcome = FillCredited | OrderRefused | OrderNotFilled
+OrderOutcome = FillCredited | OrderRefused | OrderNotFilled | OrderSkipped | DelayedReverted
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,25 @@ class Fill:
     ledgers: tuple[str, ...]
     block: int
     block_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """A fill of the own-impact ledger, as far as it takes to run it again."""
+
+    order_id: str
+    side: str
+    token: str
+    amount_raw: int
+    """Wei sent (buy) or token units sent (sell)."""
+    units_raw: int
+    """Storage units that came or went."""
+    route: str
+    """The route's label."""
+    block_ts_s: int
+    """Time of the block it stood on."""
+    ways: tuple[WayTaken, ...] = ()
+    """How it went through pools."""
 
 
 @dataclass(slots=True)
@@ -56,12 +76,14 @@ class RunState:
     last_tick: int = -1
     """The last tick that was woken for."""
     asked: dict[str, OrderAsked] = field(default_factory=dict)
-    """Orders of the last decision, by order id."""
+    """Orders of the last decision, and of earlier ones as long as a further ledger owes them an outcome, by order id."""
     owed: dict[str, set[str]] = field(default_factory=dict)
-    """Ledgers on which an order of the last decision has no outcome yet."""
+    """Ledgers on which such an order has no outcome yet."""
     pins: dict[tuple[str, str], Pin] = field(default_factory=dict)
-    """Pin of the last decision's boards, by order id and ledger."""
+    """Pin of the boards of these orders, by order id and ledger."""
     fills: list[Fill] = field(default_factory=list)
+    trades: list[Trade] = field(default_factory=list)
+    """What the own-impact ledger runs again, oldest first."""
     tagged_exit_wei: Wei = Wei(0)
     """ETH that headline exits tagged unproven brought, net of gas."""
     marks: dict[str, MarkTaken] = field(default_factory=dict)
@@ -74,6 +96,16 @@ class RunState:
     """Of the headline ledger."""
     liquidated: dict[str, WindowLiquidated] = field(default_factory=dict)
     scored: RunScored | None = None
+
+    @property
+    def ledgers(self) -> tuple[str, ...]:
+        """Every ledger the run keeps: those its stake was booked on."""
+        return self.opened.entry.ledgers
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """Those of them that have simulations of their own."""
+        return tuple(ledger for ledger in self.ledgers if ledger not in LEDGERS)
 
     @property
     def headline_fills(self) -> tuple[Fill, ...]:
@@ -97,12 +129,14 @@ class RunState:
                 self.asking = None
             case DecisionTaken():
                 self._owe(event)
-            case BoardTaken():
+            case BoardTaken() | FurtherBoardTaken():
                 self.pins.update({(event.order_id, ledger): event.pin for ledger in event.ledgers})
             case FillCredited():
                 self._settle(event)
                 self._fill(event)
-            case OrderRefused() | OrderNotFilled():
+            case RouteRemembered():
+                self._remember(event)
+            case OrderRefused() | OrderNotFilled() | OrderSkipped() | DelayedReverted():
                 self._settle(event)
             case MarkTaken() if event.value_wei is not None:
                 self.marks.update({ledger: event for ledger in event.ledgers})
@@ -124,9 +158,10 @@ class RunState:
 
     def _owe(self, decision: DecisionTaken) -> None:
         ids = [order_id_of(decision.run_id, decision.tick, asked.index) for asked in decision.orders]
-        self.asked = dict(zip(ids, decision.orders, strict=True))
-        self.owed = {order_id: set(LEDGERS) for order_id in ids}
-        self.pins = {}
+        late = {order_id: owed for order_id, left in self.owed.items() if (owed := left - set(LEDGERS))}
+        self.asked = {order_id: self.asked[order_id] for order_id in late} | dict(zip(ids, decision.orders, strict=True))
+        self.owed = late | {order_id: set(self.ledgers) for order_id in ids}
+        self.pins = {key: pin for key, pin in self.pins.items() if key[0] in late}
 
     def _settle(self, outcome: OrderOutcome) -> None:
         owed = self.owed.get(outcome.order_id, set())
@@ -136,6 +171,11 @@ class RunState:
         if not owed:
             del self.owed[outcome.order_id]
 
+    def _remember(self, event: RouteRemembered) -> None:
+        if not self.trades or self.trades[-1].order_id != event.order_id:
+            raise CorruptJournal(f"the route of {event.order_id} is remembered, but it was not the last fill")
+        self.trades[-1] = replace(self.trades[-1], amount_raw=sum(int(way.amount_raw) for way in event.ways), ways=event.ways)
+
     def _fill(self, fill: FillCredited) -> None:
         pins = {self.pins.get((fill.order_id, ledger)) for ledger in fill.ledgers}
         for pin in pins:
@@ -144,6 +184,8 @@ class RunState:
         pin = next(iter(pins))
         assert pin is not None
         self.fills.append(Fill(fill.order_id, fill.ledgers, pin.block, pin.block_hash))
+        if IMPACT in fill.ledgers:
+            self.trades.append(traded(fill, pin))
         if HEADLINE in fill.ledgers:
             self.costs.apply(fill)
         if HEADLINE in fill.ledgers and fill.tag.startswith(EXIT_UNPROVEN):
@@ -217,6 +259,12 @@ def assert_settled(order_id: str, events: Iterable[Event]) -> None:
     ledgers = [ledger for outcome in outcomes for ledger in outcome.ledgers]
     assert sorted(ledgers) == sorted(LEDGERS), f"order {order_id} has outcomes on {ledgers}, expected one on each of {LEDGERS}"
     assert all(outcome.order_id == order_id for outcome in outcomes), f"expected outcomes of {order_id}, found {outcomes}"
+
+
+def traded(fill: FillCredited, pin: Pin) -> Trade:
+    """What it takes to run a fill again."""
+    units = next((abs(int(posting.amount)) for posting in fill.entry.postings if posting.account == BOOK and posting.asset != ETH), 0)
+    return Trade(fill.order_id, fill.side, fill.token, int(fill.spent_raw), units, fill.route, pin.block_ts_s)
 
 
 def booked_eth_wei(fill: FillCredited) -> Wei:

@@ -11,6 +11,7 @@ import json
 import sys
 
 LEDGERS = ("headline", "permissive")
+FURTHER = ("delayed", "impact")
 
 
 class Miscounted(Exception):
@@ -93,12 +94,12 @@ def recount(path: str) -> dict[str, dict[str, int | None]]:
     for number, (kind, body) in enumerate(events, start=1):
         run = body["run_id"]
         for ledger in body.get("ledgers", ()):
-            if kind in ("FillCredited", "OrderRefused", "OrderNotFilled"):
+            if kind in ("FillCredited", "OrderRefused", "OrderNotFilled", "OrderSkipped", "DelayedReverted"):
                 if (body["order_id"], ledger) in outcomes:
                     raise Miscounted(f"order {body['order_id']} has two outcomes in {ledger}")
                 outcomes.add((body["order_id"], ledger))
         if kind == "RunOpened":
-            for ledger in LEDGERS:
+            for ledger in body["entry"]["ledgers"]:
                 purses[run, ledger] = Purse(stake)
             answered[run] = woken[run] = 0
         elif kind == "Woken":
@@ -107,7 +108,7 @@ def recount(path: str) -> dict[str, dict[str, int | None]]:
             answered[run] += body["outcome"] == "ANSWERED"
         elif kind == "ReorgSeen":
             lost.add(body["lost_hash"])
-        elif kind == "BoardTaken":
+        elif kind in ("BoardTaken", "FurtherBoardTaken"):
             for ledger in body["ledgers"]:
                 stood[body["order_id"], ledger] = body["pin"]["block_hash"]
             if body["shares"]:
@@ -119,6 +120,11 @@ def recount(path: str) -> dict[str, dict[str, int | None]]:
                 purse.fill(body, (run, body["token"]) in shares)
                 purse.post(body["entry"])
                 purse.check(f"record {number}, {run} {ledger}")
+        elif kind == "DelayedReverted":
+            for ledger in body["ledgers"]:
+                purses[run, ledger].eth -= int(body["gas_wei"])
+                purses[run, ledger].post(body["entry"])
+                purses[run, ledger].check(f"record {number}, {run} {ledger}")
         elif kind in ("MarkTaken", "WindowLiquidated"):
             for ledger in body["ledgers"]:
                 expect(f"record {number}, {run} {ledger}: ETH", int(body["eth_wei"]), purses[run, ledger].eth)
@@ -150,7 +156,7 @@ def worth(body: dict) -> int:
 def scored(purses: dict, sold: dict, run: str, stake: int, price: str | None) -> dict[str, int | None]:
     """A run's score from what it was sold out for."""
     again: dict[str, int | None] = {}
-    for ledger in LEDGERS:
+    for ledger in (*LEDGERS, *FURTHER):
         value = worth(sold[run, ledger]) if (run, ledger) in sold else None
         if value is not None:
             expect(f"{run} {ledger}: what is left in the book", purses[run, ledger].by_entries["eth"], value)

@@ -11,13 +11,17 @@ from ledgers.clock import VirtualClock
 from ledgers.errors import StoreFault
 from ledgers.journal import MemoryJournal, verify
 from referee.onchain.events import (
-    LEDGERS, ClockJumped, DecisionTaken, FillCredited, OrderNotFilled, OrderRefused, ReorgSeen, RunScored, TickMissed, TurnAbandoned,
+    FURTHER_LEDGERS, LEDGERS, ClockJumped, DecisionTaken, FillCredited, OrderNotFilled, OrderRefused, ReorgSeen, RunScored, TickMissed, TurnAbandoned,
     TurnPlayed, WindowLiquidated, WindowPaused, WindowResumed, WindowSealed, Woken,
 )  # fmt: skip
+from referee.onchain.further_events import DelayedReverted, OrderSkipped
 from referee.onchain.opening import Refused
 from referee.onchain.run import open_window, play_window, resume
 from referee.onchain.state import order_id_of
 from tests.onchain.paper import T0, PaperChain, Said, a_buy, again, buying, events_of, live_on, ordering, selling, to_the_end
+
+
+ALL = (*LEDGERS, *FURTHER_LEDGERS)
 
 
 class MortalJournal(MemoryJournal):
@@ -41,7 +45,7 @@ def stacks(clock: VirtualClock) -> dict[str, Said]:
 
 async def lived(life: int, down_ms: int) -> tuple[MortalJournal, list[dict[str, Said]]]:
     """Play a window whose process ends after so many appends, and take it up again that much later."""
-    chain = PaperChain(VirtualClock(T0), order_ms=50)
+    chain = PaperChain(VirtualClock(T0), order_ms=50, follow_ms=30)
     journal, asked = MortalJournal("w1", life), [stacks(chain.clock)]
     live = live_on(chain, asked[0], journal=journal)
     try:
@@ -65,15 +69,16 @@ def check(journal: MemoryJournal) -> None:
     verify(journal.read())
     ticks = Counter((event.run_id, event.tick) for event in events_of(journal, Woken, TickMissed))
     assert set(ticks.values()) == {1} and len(ticks) == 2 * 6
-    outcomes = Counter((event.order_id, ledger) for event in events_of(journal, FillCredited, OrderRefused, OrderNotFilled) for ledger in event.ledgers)
+    ended = (FillCredited, OrderRefused, OrderNotFilled, OrderSkipped, DelayedReverted)
+    outcomes = Counter((event.order_id, ledger) for event in events_of(journal, *ended) for ledger in event.ledgers)
     decisions = events_of(journal, DecisionTaken)
-    owed = {(order_id_of(d.run_id, d.tick, asked.index), ledger) for d in decisions for asked in d.orders for ledger in LEDGERS}
+    owed = {(order_id_of(d.run_id, d.tick, asked.index), ledger) for d in decisions for asked in d.orders for ledger in ALL}
     assert set(outcomes) == owed and set(outcomes.values()) <= {1}
     woken = {(event.run_id, event.tick) for event in events_of(journal, Woken)}
     ended = Counter((event.run_id, event.tick) for event in events_of(journal, TurnPlayed, TurnAbandoned))
     assert set(ended) == woken and set(ended.values()) <= {1}
     sold = Counter((event.run_id, ledger) for event in events_of(journal, WindowLiquidated) for ledger in event.ledgers)
-    assert len(sold) == 4 and set(sold.values()) == {1}
+    assert len(sold) == 2 * 4 and set(sold.values()) == {1}
     assert len(events_of(journal, RunScored)) == 2 and len(events_of(journal, WindowSealed)) == 1
 
 
@@ -145,8 +150,8 @@ async def test_an_order_without_an_observation_is_interrupted_on_both_ledgers_an
     live = await a_broken_window(chain, 11_500, {"a": Said(chain.clock, {1: ordering(a_buy(10**15), a_buy(10**15))})})
     live = await taken_up(chain, live)
     assert {fill.order_id for fill in events_of(live.journal, FillCredited)} == {"w1-a-1/1/0"}
-    (interrupted,) = events_of(live.journal, OrderNotFilled)
-    assert (interrupted.order_id, interrupted.reason, interrupted.ledgers) == ("w1-a-1/1/1", "interrupted", LEDGERS)
+    interrupted = {event.order_id: (event.reason, event.ledgers) for event in events_of(live.journal, OrderNotFilled)}
+    assert interrupted == {"w1-a-1/1/0": ("interrupted", FURTHER_LEDGERS), "w1-a-1/1/1": ("interrupted", ALL)}
 
 
 @pytest.mark.parametrize(("back_ms", "late"), [(59_999, False), (60_000, True)])
@@ -223,7 +228,7 @@ async def test_a_block_lost_while_nobody_ran_is_seen_on_resume(chain):
     live = await a_broken_window(chain, 15_000, {"a": Said(chain.clock, {0: buying(10**15)})})
     chain.fork, chain.forked_at = "fork", 900
     live = await taken_up(chain, live)
-    assert [event.block for event in events_of(live.journal, ReorgSeen)] == [1_000]
+    assert [event.block for event in events_of(live.journal, ReorgSeen)] == [1_000, 1_002]  # the delayed fill too
 
 
 async def test_a_clock_behind_the_journal_is_said_on_resume(chain):

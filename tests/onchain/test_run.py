@@ -17,6 +17,7 @@ from referee.onchain.events import (
     OrderNotFilled, OrderRefused, ReorgSeen, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated,
     WindowOpened, WindowPaused, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
+from referee.onchain.further_events import DelayedReverted, OrderSkipped
 from referee.onchain.opening import Refused
 from referee.onchain.rules import FIRST
 from referee.onchain.run import open_window, play_window
@@ -107,7 +108,8 @@ async def test_the_events_of_a_window_come_in_the_order_of_the_paper(chain):
     assert first == [
         "WindowOpened", "RunOpened", "Woken", "BundleShown", "StepTaken", "TurnPlayed", "DecisionTaken",
         "BoardTaken", "GateTaken", "RouteSimulated", "FillCredited", "BoardTaken", "GateTaken", "RouteSimulated", "FillCredited",
-        "MarkTaken", "WindowLiquidated", "RunScored", "WindowScored", "WindowSealed",
+        "MarkTaken", "FurtherBoardTaken", "RouteSimulated", "FillCredited", "FurtherBoardTaken", "RouteSimulated", "FillCredited",
+        "MarkTaken", "MarkTaken", "WindowLiquidated", "WindowLiquidated", "WindowLiquidated", "RunScored", "WindowScored", "WindowSealed",
     ]  # fmt: skip
 
 
@@ -306,9 +308,11 @@ async def test_every_order_has_exactly_one_outcome_on_each_ledger(chain):
     said = {0: buying(10**16), 1: buying(10**18), 2: selling(), 3: selling()}
     live = await played(chain, {"a": Said(chain.clock, said)})
     outcomes = Counter(
-        (event.order_id, ledger) for event in events_of(live.journal, FillCredited, OrderRefused, OrderNotFilled) for ledger in event.ledgers
+        (event.order_id, ledger)
+        for event in events_of(live.journal, FillCredited, OrderRefused, OrderNotFilled, OrderSkipped, DelayedReverted)
+        for ledger in event.ledgers
     )
-    assert set(outcomes.values()) == {1} and len(outcomes) == 4 * 2
+    assert set(outcomes.values()) == {1} and len(outcomes) == 4 * 4
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -407,7 +411,7 @@ async def test_fills_on_a_lost_block_are_marked_and_the_run_too(chain):
         chain.fork, chain.forked_at = "fork", 1_000
 
     live = await played(chain, {"a": Said(chain.clock, {0: buying(10**15)})}, meanwhile=fork)
-    assert [reorg.block for reorg in events_of(live.journal, ReorgSeen)] == [1_000]
+    assert [reorg.block for reorg in events_of(live.journal, ReorgSeen)] == [1_000, 1_002]  # the delayed ledger's fill too
     (score,) = events_of(live.journal, RunScored)
     assert (score.fills, score.reorged_fills, score.reason) == (1, 1, "reorged")
 
