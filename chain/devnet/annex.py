@@ -99,6 +99,11 @@ class Annex:
     rival: str
     """The rival's executor."""
 
+    @property
+    def markets(self) -> tuple[Market, ...]:
+        """Every pool of the annex: stalls, ways off the path, forks."""
+        return (*(stall.market for stall in self.stalls), *self.off_path, *(market for fork in self.forks for market in fork.markets))
+
     def stall(self, name: str) -> Stall:
         return next(stall for stall in self.stalls if stall.name == name)
 

@@ -91,7 +91,7 @@ def test_griddle_state_is_what_its_log_says(chain, wallet):
     pool = fork.markets[0].place
     chain.send(*fork.venues.approve(wallet, weth, (fork.router,)))
     log = next(log for log in trade(chain, fork, fork.markets[0], weth, ETH)["logs"] if log["topics"][0] == PANCAKE_SWAP)
-    paid, _, root, liquidity, tick, owed0, owed1 = decode(("int256", "int256", "uint160", "uint128", "int24", "uint128", "uint128"), log["data"])
+    _, _, root, liquidity, tick, owed0, owed1 = decode(("int256", "int256", "uint160", "uint128", "int24", "uint128", "uint128"), log["data"])
     state = read(chain, pool.key, "slot0()", types=("uint160", "int24", "uint16", "uint16", "uint16", "uint32", "bool"))
     assert (root, tick) == state[:2] and liquidity == read(chain, pool.key, "liquidity()")[0]
     assert (owed0, owed1) == read(chain, pool.key, "protocolFees()", types=("uint128", "uint128")) and max(owed0, owed1) > 0
