@@ -1,6 +1,6 @@
 """The settings: what the environment says, read once at the edge.
 
-Addresses of nodes and of providers carry keys: they are secrets here, and everywhere else these have only names.
+Addresses of nodes and of providers carry keys, and rivals ask for some: they are secrets here, and everywhere else these have only names.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from ledgers.errors import RefereeError
 SCHEMES = ("http", "https")
 EXPECTED = {"metrics_port": "a port is a number from 1 to 65535", "home": "it must name a directory"}
 """What a variable must say, by field."""
+KEY_FIELD = "key_"
+"""How the fields of rivals' keys begin."""
 
 
 class BadSettings(RefereeError):
@@ -39,10 +41,35 @@ class Settings(BaseSettings):
     """Loopback port for metrics; off unless asked."""
     outside: str = ""
     """Outside sources of market data on a real chain, separated by commas: dexscreener, geckoterminal, blockscout; none unless asked."""
+    rivals: str = "all"
+    """Rival routers asked beside ours, by name and separated by commas; `all` are those that can be asked with the keys there are."""
+    key_0x: SecretStr = SecretStr("")
+    key_uniswap: SecretStr = SecretStr("")
+    key_1inch: SecretStr = SecretStr("")
+    key_okx: SecretStr = SecretStr("")
+    key_okx_secret: SecretStr = SecretStr("")
+    key_okx_passphrase: SecretStr = SecretStr("")
+    key_okx_project: SecretStr = SecretStr("")
+    key_lifi: SecretStr = SecretStr("")
+    key_relay: SecretStr = SecretStr("")
+    key_sushi: SecretStr = SecretStr("")
+    """Keys of rivals; LI.FI, Relay and Sushi answer without one."""
 
     def outside_names(self) -> tuple[str, ...]:
         """List the outside sources that are asked for."""
         return tuple(part.strip() for part in self.outside.split(",") if part.strip())
+
+    def rival_names(self) -> tuple[str, ...]:
+        """List the rivals that are asked for."""
+        return tuple(part.strip().lower() for part in self.rivals.split(",") if part.strip())
+
+    def rival_keys(self) -> dict[str, str]:
+        """The keys of rivals, by rival. Raises: BadSettings naming the variable, never its text."""
+        fields = {name.removeprefix(KEY_FIELD): getattr(self, name).get_secret_value().strip() for name in type(self).model_fields if name.startswith(KEY_FIELD)}
+        for name, key in fields.items():
+            if not (key.isascii() and key.isprintable() and " " not in key):
+                raise BadSettings(f"REFEREE_KEY_{name.upper()} holds blanks or letters that no key has")
+        return {name: key for name, key in fields.items() if key}
 
     @property
     def store_path(self) -> Path:
