@@ -28,6 +28,10 @@ SWAP_V3_PATH = "b858183f"
 SWAP_V2 = "472b43f3"
 MULTICALL = "ac9650d8"
 UNWRAP_WETH = "49404b7c"
+SWAP_ETH_V2 = "b6f9de95"
+SWAP_FOR_ETH_V2 = "791ac947"
+CURVE_BUY = "59a87bc1"
+CURVE_SELL = "d04c6983"
 QUOTE_V4_SINGLE = "aa9d21cb"
 UNIVERSAL_EXECUTE = "3593564c"
 PERMIT2_APPROVE = "87517c45"
@@ -104,6 +108,23 @@ def swap_v2(tokens: Sequence[str], recipient: str, amount_in: int) -> str:
     """Encode SwapRouter02's `swapExactTokensForTokens` with no minimum."""
     path = word(len(tokens)) + "".join(address_word(token) for token in tokens)
     return f"0x{SWAP_V2}{word(amount_in)}{word(0)}{word(128)}{address_word(recipient)}{path}"
+
+
+def swap_eth_v2(tokens: Sequence[str], recipient: str) -> str:
+    """Encode the v2 router's `swapExactETHForTokensSupportingFeeOnTransferTokens` with no minimum and no end."""
+    path = word(len(tokens)) + "".join(address_word(token) for token in tokens)
+    return f"0x{SWAP_ETH_V2}{word(0)}{word(128)}{address_word(recipient)}{word(WORD_MAX)}{path}"
+
+
+def swap_for_eth_v2(amount_in: int, tokens: Sequence[str], recipient: str) -> str:
+    """Encode the v2 router's `swapExactTokensForETHSupportingFeeOnTransferTokens` with no minimum and no end."""
+    path = word(len(tokens)) + "".join(address_word(token) for token in tokens)
+    return f"0x{SWAP_FOR_ETH_V2}{word(amount_in)}{word(0)}{word(160)}{address_word(recipient)}{word(WORD_MAX)}{path}"
+
+
+def trade_curve(side: str, amount_in: int, recipient: str) -> str:
+    """Encode a launchpad curve's `buy(uint256,uint256,address)` or `sell(uint256,uint256,address)` with no minimum."""
+    return f"0x{CURVE_BUY if side == 'buy' else CURVE_SELL}{word(amount_in)}{word(0)}{address_word(recipient)}"
 
 
 def unwrap_weth(recipient: str) -> str:

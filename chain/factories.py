@@ -1,7 +1,8 @@
 """Pools asked of their factories by tokens, for chains too long to read from their first block.
 
 v2 and v3 factories answer for any pair; v4 has no such question, so pools are tried under the usual keys (fee and tick
-spacing, no hook) and kept where they were initialised. Pools under unusual keys are only known from recent logs.
+spacing, no hook) and kept where they were initialised. Pools under unusual keys, and launchpads' curves, are only known
+from recent logs.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from chain.calldata import address_word, uint_at, word
-from chain.network import Network
-from chain.pools import NATIVE, V2_FEE_PPM, V4_SLOT0, Pool, multicall_answer, multicall_request, v4_id
+from chain.network import Fork, Network
+from chain.pools import NATIVE, V2_FEE_PPM, V4_SLOT0, Pool, multicall_answer, multicall_request, of_fork, v4_id
 from chain.rpc import RpcDoor
 from ledgers.errors import ChainFault
 
@@ -21,8 +22,10 @@ GET_POOL = "0x1698ee82"
 USUAL_TIERS = ((100, 1), (500, 10), (3_000, 60), (10_000, 200))
 """Fee in ppm and tick spacing."""
 USUAL_V4_TIERS = (*USUAL_TIERS, (2_500, 25))
+USUAL_FORK_TIERS = (*USUAL_TIERS, (2_500, 50))
 QUESTIONS_AT_ONCE = 250
-CALLS_AT_ONCE = 20
+CALLS_AT_ONCE = 8
+"""So that one request stays far below two megabytes, which some nodes take at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,23 @@ def _questions(network: Network, token0: str, token1: str) -> list[_Question]:
         asked.append(_Question(_pool(network, "v2", token0, token1, V2_FEE_PPM, 0), network.v2_factory, GET_PAIR + words))
         for fee, spacing in USUAL_TIERS:
             asked.append(_Question(_pool(network, "v3", token0, token1, fee, spacing), network.v3_factory, GET_POOL + words + word(fee)))
+        asked += [question for fork in network.forks for question in _fork_questions(network, fork, token0, token1)]
     if network.v4_state_view is not None:
         for fee, spacing in USUAL_V4_TIERS:
             pool = _pool(network, "v4", token0, token1, fee, spacing)
             pool = replace(pool, key=v4_id(pool))
             asked.append(_Question(pool, network.v4_state_view, V4_SLOT0 + pool.key[2:]))
     return asked
+
+
+def _fork_questions(network: Network, fork: Fork, token0: str, token1: str) -> list[_Question]:
+    words = address_word(token0) + address_word(token1)
+    if fork.shape == "v2":
+        return [_Question(of_fork(_pool(network, "v2", token0, token1, V2_FEE_PPM, 0), fork), fork.factory, GET_PAIR + words)]
+    return [
+        _Question(of_fork(_pool(network, "v3", token0, token1, fee, spacing), fork), fork.factory, GET_POOL + words + word(fee))
+        for fee, spacing in USUAL_FORK_TIERS
+    ]
 
 
 def _pool(network: Network, venue: str, token0: str, token1: str, fee_ppm: int, spacing: int) -> Pool:

@@ -19,10 +19,10 @@ from chain.factories import ask_factories
 from chain.header import Header, header_of, header_request
 from chain.logs import Log, LogFilter, blocks_of, read_logs
 from chain.network import Network
-from chain.pools import CREATIONS, Pool, PoolGraph, PoolState, creation_emitters, discover, pool_created, read_states
+from chain.pools import Pool, PoolGraph, PoolState, creation_emitters, creations, discover, pool_created, read_states
 from chain.rpc import RpcDoor, RpcRefused
 from chain.snapshot import MarketSnapshot, MarketView, reachable
-from chain.swaps import HAPPENINGS, happening
+from chain.swaps import happening, happenings
 from chain.tape import HOUR_S, STEPS_MAX, VOLUME_S, PoolTape, Trade
 from chain.tokens import TokenFacts, read_facts
 from ledgers.errors import ChainFault
@@ -227,7 +227,7 @@ class MarketIndex:
         emitters = {pool.key for pool in (*self.graph.pools.values(), *created) if pool.venue != "v4"}
         named = emitters | creation_emitters(self._network)
         few = self._only is not None and len(named) <= EMITTERS_MAX
-        return LogFilter(CREATIONS | HAPPENINGS, frozenset(named) if few else None)
+        return LogFilter(creations(self._network) | happenings(self._network), frozenset(named) if few else None)
 
     def _span_blocks(self) -> int:
         """Blocks worth of logs that history and volume need."""

@@ -1,15 +1,15 @@
 """Pools: where they are, what they hold, and which tokens they join.
 
-Uniswap v2, v3 and v4. A v4 pool with hooks is known and flagged, never traded here. WETH and native ETH are distinct
-tokens of pools, as on the chain; both are hubs, as is the dollar token. Depth ranks pools; it proves nothing: what an
-order brings is simulated.
+Uniswap v2, v3 and v4, and other exchanges whose pools have the shapes of v2 and v3. A v4 pool with hooks is flagged: what it
+says of itself is believed for no price, and what a swap there brings is only known by simulation. WETH and native ETH are
+distinct tokens of pools, as on the chain; both are hubs, as is the dollar token. Depth ranks pools; it proves nothing.
 Source: PairCreated, PoolCreated and Initialize logs; pool state by calls at one block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isqrt
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from eth_utils import keccak
 
 from chain.calldata import address_word, aggregate3, aggregate3_results, balance_of, eth_balance, uint_at, word
 from chain.logs import Log, LogFilter, read_logs, topic, topic_address, words
-from chain.network import Network
+from chain.network import Curve, Fork, Network
 from chain.rpc import RpcDoor, RpcRefused
 from chain.text import clean
 from ledgers.errors import ChainFault
@@ -49,7 +49,7 @@ class Pool:
     """A market of two tokens."""
 
     venue: str
-    """v2, v3 or v4."""
+    """v2, v3 or v4; or `curve`, a launchpad's own, of which no state is read."""
     key: str
     """The pool's address; for v4 its 32-byte id."""
     token0: str
@@ -60,6 +60,10 @@ class Pool:
     hooks: str
     """The hook contract; NATIVE (zero) for none."""
     born_block: int
+    fork: str = ""
+    """Name of the other exchange whose pool it is; empty for Uniswap's own."""
+    swap_topic: str = ""
+    """Topic of its Swap log where it is not Uniswap's own."""
 
     @property
     def hooked(self) -> bool:
@@ -85,6 +89,8 @@ class PoolState:
     held0_raw: int | None = None
     """Most that the pool can pay out of token 0, where it is known: a narrow position's virtual reserves exceed it."""
     held1_raw: int | None = None
+    fee_ppm: int | None = None
+    """What the pool takes of a swap where its hook sets that, as it stands; the hook may set it anew in the swap itself."""
 
     def depth_raw(self, pool: Pool, token: str) -> int:
         """What the pool can offer of one of its tokens: virtual reserve, at most what is really held."""
@@ -147,9 +153,9 @@ class PoolGraph:
             self._settled[what] = work()
         return self._settled[what]
 
-    def hub_pools_of(self, token: str) -> tuple[Pool, ...]:
-        """Hook-less pools of a token against a hub, by descending depth on the hub's side among equal hubs."""
-        found = [pool for pool in self.pools_of(token) if not pool.hooked and pool.other(token) in self.hubs]
+    def hub_pools_of(self, token: str, *, hooked: bool = False) -> tuple[Pool, ...]:
+        """Pools of a token against a hub, by descending depth on the hub's side among equal hubs; hook-less ones unless asked."""
+        found = [pool for pool in self.pools_of(token) if (hooked or not pool.hooked) and pool.other(token) in self.hubs]
         return tuple(sorted(found, key=lambda pool: (-self._depth_raw(pool, pool.other(token)), pool.key)))
 
     def _depth_raw(self, pool: Pool, token: str) -> int:
@@ -157,9 +163,9 @@ class PoolGraph:
         return state.depth_raw(pool, token) if state else 0
 
     def tokens(self) -> tuple[str, ...]:
-        """Tokens, hubs apart, that have a hook-less pool against a hub; sorted."""
+        """Tokens, hubs apart, that have a pool against a hub; sorted."""
         hubs = set(self.hubs)
-        joined = {pool.other(hub) for hub in hubs for pool in self.pools_of(hub) if not pool.hooked}
+        joined = {pool.other(hub) for hub in hubs for pool in self.pools_of(hub)}
         return tuple(sorted(joined - hubs))
 
 
@@ -169,14 +175,19 @@ class PoolGraph:
 def creation_emitters(network: Network) -> frozenset[str]:
     """Contracts whose word on new pools counts."""
     named = (network.v2_factory, network.v3_factory, network.v4_pool_manager if network.v4_state_view else None)
-    return frozenset(address for address in named if address)
+    return frozenset(address for address in (*named, *(place.factory for place in (*network.forks, *network.curves))) if address)
+
+
+def creations(network: Network) -> frozenset[str]:
+    """Topics of the logs that tell of new pools."""
+    return CREATIONS | {curve.launched_topic for curve in network.curves}
 
 
 async def discover(rpc: RpcDoor, network: Network, from_block: int, to_block: int) -> list[Pool]:
     """Read which pools were created in a range of blocks, both ends included.
 
     Shapes: in the order of their creation. Raises: ChainFault."""
-    logs = await read_logs(rpc, LogFilter(CREATIONS, creation_emitters(network)), from_block, to_block)
+    logs = await read_logs(rpc, LogFilter(creations(network), creation_emitters(network)), from_block, to_block)
     return [pool for log in logs if (pool := pool_created(network, log)) is not None]
 
 
@@ -189,7 +200,28 @@ def pool_created(network: Network, log: Log) -> Pool | None:
         return _v3_pool(log)
     if what == (V4_INITIALIZED, network.v4_pool_manager) and network.v4_state_view:
         return _v4_pool(log)
-    return None
+    curve = next((curve for curve in network.curves if (curve.launched_topic, curve.factory) == what), None)
+    if curve is not None:
+        return _curve(log, curve)
+    fork = next((fork for fork in network.forks if fork.factory == log.address), None)
+    if fork is None or what[0] != {"v2": PAIR_CREATED, "v3": POOL_CREATED}[fork.shape]:
+        return None
+    made = _pair(log) if fork.shape == "v2" else _v3_pool(log)
+    return of_fork(made, fork)
+
+
+def _curve(log: Log, curve: Curve) -> Pool:
+    """A launch names its token and the token's own curve; what is raised there is native ETH."""
+    return _checked(log, Pool(
+        venue="curve", key=topic_address(log, 2), token0=NATIVE, token1=topic_address(log, 1), fee_ppm=0, tick_spacing=0, hooks=NATIVE,
+        born_block=log.block, fork=curve.name,
+    ))  # fmt: skip
+
+
+def of_fork(pool: Pool, fork: Fork) -> Pool:
+    """The pool as another exchange's."""
+    fee_ppm = pool.fee_ppm if fork.fee_ppm is None else fork.fee_ppm
+    return replace(pool, fee_ppm=fee_ppm, fork=fork.name, swap_topic=fork.swap_topic or "")
 
 
 def _pair(log: Log) -> Pool:
@@ -249,7 +281,7 @@ async def read_states(rpc: RpcDoor, network: Network, pools: Iterable[Pool], blo
     """Read what pools hold at a block, in one round trip for up to 2,000 pools.
 
     Shapes: by pool key; a pool that does not answer at that block is left out. Raises: ChainFault."""
-    chunks = [_StateCalls(network, chunk) for chunk in _chunks(list(pools), POOLS_AT_ONCE)]
+    chunks = [_StateCalls(network, chunk) for chunk in _chunks([pool for pool in pools if pool.venue != "curve"], POOLS_AT_ONCE)]
     states: dict[str, PoolState] = {}
     for several in _chunks(chunks, CALLS_AT_ONCE):
         answers = await rpc.batch([multicall_request(network, chunk.calls, block) for chunk in several])
@@ -330,9 +362,10 @@ def _state(pool: Pool, first: bytes | None, second: bytes | None, held: dict[str
     price, liquidity = uint_at(first or b"", 0), uint_at(second or b"", 0)
     if price is None or liquidity is None:
         return None
-    _bound(pool, (price, 160), (liquidity, 128))
+    fee_ppm = uint_at(first or b"", 3) if pool.venue == "v4" and pool.fee_ppm >= DYNAMIC_FEE else None
+    _bound(pool, (price, 160), (liquidity, 128), (fee_ppm or 0, 24))
     reserve0 = (liquidity << 96) // price if price else 0
-    return PoolState(reserve0, liquidity * price >> 96, price, liquidity, held.get(pool.token0), held.get(pool.token1))
+    return PoolState(reserve0, liquidity * price >> 96, price, liquidity, held.get(pool.token0), held.get(pool.token1), fee_ppm)
 
 
 def _bound(pool: Pool, *values: tuple[int, int]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from chain.logs import Log, signed, topic, words
+from chain.network import Network
 from chain.pools import V4_INITIALIZED, Pool, PoolState
 from chain.tape import Ratio
 from ledgers.errors import ChainFault
@@ -16,6 +17,7 @@ from ledgers.errors import ChainFault
 V2_SYNC = topic("Sync(uint112,uint112)")
 V2_SWAP = topic("Swap(address,uint256,uint256,uint256,uint256,address)")
 V3_SWAP = topic("Swap(address,address,int256,int256,uint160,uint128,int24)")
+PANCAKE_V3_SWAP = topic("Swap(address,address,int256,int256,uint160,uint128,int24,uint128,uint128)")
 V3_INITIALIZED = topic("Initialize(uint160,int24)")
 V3_MINT = topic("Mint(address,address,int24,int24,uint128,uint256,uint256)")
 V3_BURN = topic("Burn(address,int24,int24,uint128,uint256,uint256)")
@@ -24,8 +26,11 @@ V4_LIQUIDITY_MODIFIED = topic("ModifyLiquidity(bytes32,address,int24,int24,int25
 
 OF_V2 = frozenset({V2_SYNC, V2_SWAP})
 OF_V3 = frozenset({V3_SWAP, V3_INITIALIZED, V3_MINT, V3_BURN})
+SWAP_WORDS = {PANCAKE_V3_SWAP: 7}
+"""Words of a Swap log of v3's shape where it has more than five: the first five mean the same."""
 OF_V4 = frozenset({V4_SWAP, V4_LIQUIDITY_MODIFIED, V4_INITIALIZED})
 HAPPENINGS = OF_V2 | OF_V3 | OF_V4
+V3_SWAP_WORDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,19 @@ def happening(pools: Mapping[str, Pool], manager: str | None, log: Log) -> Happe
     pool = pools.get(log.address)
     if pool is not None and pool.venue == "v2" and kind in OF_V2:
         return _v2(pool, log)
-    if pool is not None and pool.venue == "v3" and kind in OF_V3:
+    if pool is not None and pool.venue == "v3" and (kind in OF_V3 or kind == pool.swap_topic):
         return _v3(pool, log)
     return None
+
+
+def happenings(network: Network) -> frozenset[str]:
+    """Topics of everything that is read of a network's pools."""
+    return HAPPENINGS | {fork.swap_topic for fork in network.forks if fork.swap_topic}
+
+
+def swap_topic(pool: Pool) -> str:
+    """Topic of a v3 pool's Swap log."""
+    return pool.swap_topic or V3_SWAP
 
 
 def _v2(pool: Pool, log: Log) -> Happening:
@@ -70,9 +85,9 @@ def _v3(pool: Pool, log: Log) -> Happening:
     if log.topics[0] == V3_INITIALIZED:
         price, _ = words(log, 2)
         return _concentrated(pool, log, 0, 0, price, 1)
-    if log.topics[0] != V3_SWAP:
+    if log.topics[0] != swap_topic(pool):
         return Happening(pool, 0, 0, False, None)
-    amount0, amount1, price, liquidity, _ = words(log, 5)
+    amount0, amount1, price, liquidity, *_ = words(log, SWAP_WORDS.get(log.topics[0], V3_SWAP_WORDS))
     return _concentrated(pool, log, amount0, amount1, price, liquidity, out=-1)
 
 

@@ -264,10 +264,8 @@ class TradeSimulation:
             raise ChainFault("absurd_amount", f"{arrival} units cannot have arrived")
         if not crossed(self._network, self.route, done[self._swap]):
             raise ChainFault("inconsistent", "a swap went through without a word from its pools")
-        if self._others_shrank(done):
-            return Outcome(FAILED, "touches_other_tokens", quoted)
-        if not self.route.hops and from_pools(self._network, done[self._swap], self.route) < arrival:
-            return Outcome(FAILED, "private_inventory", quoted)
+        if objection := self._foreign_objection(done, arrival, before - after):
+            return Outcome(FAILED, objection, quoted)
         units = self._storage_units(done, units)
         if units <= 0:
             return Outcome(UNPROVABLE, "slot", quoted)
@@ -277,6 +275,16 @@ class TradeSimulation:
             tuple((key, done[handle].gas_used) for key, handle in self._approvals.items()),
             self._flags(done, quoted, arrival, logged_token, tokens_gained),
         )  # fmt: skip
+
+    def _foreign_objection(self, done: Simulated, arrival: int, sold: int) -> str:
+        """What speaks against a transaction whose pools are not known, beyond what it brings; empty for nothing."""
+        if self.route.hops:
+            return ""
+        if self._others_shrank(done):
+            return "touches_other_tokens"
+        if self.route.side == "sell" and sold > self.route.amount + min(ROUNDING_RAW, self.route.amount // ROUNDING_PART):
+            return "size_differs"
+        return "private_inventory" if from_pools(self._network, done[self._swap], self.route) < arrival else ""
 
     def _others_shrank(self, done: Simulated) -> bool:
         """Whether a token that the order does not name became less, or can no longer be read."""

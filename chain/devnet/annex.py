@@ -156,7 +156,7 @@ def annex(miner: Miner, toolchain: Path, compiled: Mapping[str, Artifact], built
     router = made.own("HopPriceRouter", PERMIT2, *(at[name] for name in contracts))
     rival = made.own("Rival")
     stalls = [*hook_stalls(built, tokens), *odd_stalls(built, tokens[len(HOOKS) :]), *copy_stalls(built)]
-    off_path = off_path_markets(built, off_tokens)
+    off_path = list(off_path_markets(built, off_tokens))
     approve_all(made, built, [*tokens, *off_tokens], forks)
     for stall in stalls:
         made.send(*built.venues.open(made.owner, stall.place, *stall.market.raw))

@@ -191,8 +191,10 @@ def _without(purse: Purse, slot: BalanceSlot) -> Purse:
 
 
 def _reverse_first(buy: Route, sales: Sequence[Route]) -> list[Route]:
-    back = [hop.pool.key for hop in reversed(buy.hops)]
-    return sorted(sales, key=lambda route: [hop.pool.key for hop in route.hops] != back)
+    """Sales over the buy's own pools before any others, and those over all of them first: a buy may be split, and its sale not."""
+    back = {hop.pool.key for hop in buy.hops}
+    pools = {route.label: {hop.pool.key for hop in route.hops} for route in sales}
+    return sorted(sales, key=lambda route: (pools[route.label] != back, not pools[route.label] <= back))
 
 
 def _jsonable(answer: Any) -> Any:

@@ -7,17 +7,17 @@ from eth_utils import keccak
 
 from chain.calldata import address_word, word
 from chain.devnet.devnet import Devnet
-from chain.factories import ask_factories
+from chain.factories import USUAL_V4_TIERS, ask_factories
 from chain.logs import LogFilter, read_logs
 from chain.network import load_network
 from chain.pools import (
-    CREATIONS, NATIVE, PAIR_CREATED, POOL_CREATED, V4_INITIALIZED, Pool, PoolGraph, PoolState, discover, pool_created, read_states, v4_id,
+    CREATIONS, DYNAMIC_FEE, NATIVE, PAIR_CREATED, POOL_CREATED, V4_INITIALIZED, Pool, PoolGraph, PoolState, discover, pool_created, read_states, v4_id,
 )  # fmt: skip
 from ledgers.errors import ChainFault
 from tests.chain.lies import door_through, door_to, refusal
 
 NETWORK = load_network("devnet")
-TOKEN, OTHER = "0x" + "ab" * 20, "0x" + "cd" * 20
+TOKEN, OTHER, THIRD = "0x" + "ab" * 20, "0x" + "cd" * 20, "0x" + "ef" * 20
 HASH = "0x" + "11" * 32
 
 
@@ -29,7 +29,8 @@ async def door(devnet):
 
 
 def places(devnet) -> dict:
-    return {market.place.key: market.place for market in devnet.deployment.markets}
+    deployment = devnet.deployment
+    return {market.place.key: market.place for market in (*deployment.markets, *deployment.annex.markets)}
 
 
 def as_dict(place) -> tuple:
@@ -38,14 +39,40 @@ def as_dict(place) -> tuple:
 
 async def test_every_pool_that_was_deployed_is_found(devnet, door):
     found = await discover(door, NETWORK, 0, devnet.deployment.height)
-    assert {pool.key: as_dict(pool) for pool in found} == {key: as_dict(place) for key, place in places(devnet).items()}
+    annex = devnet.deployment.annex
+    stalls = {stall.place.key: stall.place for stall in annex.stalls}
+    off_path = {market.place.key: market.place for market in annex.off_path}
+    forks = {market.place.key: market.place for fork in annex.forks for market in fork.markets}
+    wanted = {key: as_dict(place) for key, place in (places(devnet) | stalls | off_path | forks).items()}
+    assert {pool.key: as_dict(pool) for pool in found if pool.venue != "curve"} == wanted
+    assert {pool.key: (pool.token1, pool.fork) for pool in found if pool.venue == "curve"} == {each.curve: (each.token, "launchpad") for each in annex.launched}
+
+
+async def test_a_pool_is_told_apart_by_its_exchange(devnet, door):
+    found = {pool.key: pool for pool in await discover(door, NETWORK, 0, devnet.deployment.height)}
+    for fork in devnet.deployment.annex.forks:
+        for market in fork.markets:
+            pool = found[market.place.key]
+            assert (pool.fork, pool.venue, pool.swap_topic) == (fork.name, fork.shape, fork.swap_topic or "")
+    other = {market.place.key for fork in devnet.deployment.annex.forks for market in fork.markets} | {each.curve for each in devnet.deployment.annex.launched}
+    assert {pool.fork for key, pool in found.items() if key not in other} == {""}
+
+
+async def test_what_a_hook_sets_as_fee_is_read_with_the_state(devnet, door):
+    found = await discover(door, NETWORK, 0, devnet.deployment.height)
+    states = await read_states(door, NETWORK, found, devnet.height)
+    told = {pool.key: states[pool.key].fee_ppm for pool in found if pool.venue == "v4"}
+    dynamic = {pool.key for pool in found if pool.venue == "v4" and pool.fee_ppm >= DYNAMIC_FEE}
+    assert {key for key, fee_ppm in told.items() if fee_ppm is not None} == dynamic and dynamic
+    busy = devnet.deployment.annex.stall("busy_rate").place.key
+    assert 500 <= (told[busy] or 0) <= 30_000
 
 
 async def test_states_are_what_the_pools_themselves_answer(devnet, door):
     block = devnet.height
     pools = {pool.key: pool for pool in await discover(door, NETWORK, 0, block)}
     states = await read_states(door, NETWORK, pools.values(), block)
-    assert states.keys() == pools.keys()
+    assert states.keys() == {key for key, pool in pools.items() if pool.venue != "curve"}
     for key, pool in pools.items():
         if pool.venue == "v2":
             answer = bytes.fromhex(devnet.node.call("eth_call", [{"to": key, "data": "0x0902f1ac"}, hex(block)])[2:])
@@ -76,9 +103,14 @@ async def test_a_pool_that_was_not_born_yet_has_no_state(devnet, door):
     assert absent.key not in states or states[absent.key].ratio(absent, absent.token0) is None
 
 
+def usual(pool: Pool) -> bool:
+    """Whether a factory can be asked for it: no curve, no hook, and no v4 key that only its log tells."""
+    return pool.venue != "curve" and not pool.hooked and (pool.venue != "v4" or (pool.fee_ppm, pool.tick_spacing) in USUAL_V4_TIERS)
+
+
 async def test_factories_name_the_same_pools_as_the_logs(devnet, door):
     hubs = {NETWORK.weth, NETWORK.usdg, NATIVE}
-    wanted = [pool for pool in await discover(door, NETWORK, 0, devnet.height) if hubs & {pool.token0, pool.token1}]
+    wanted = [pool for pool in await discover(door, NETWORK, 0, devnet.height) if hubs & {pool.token0, pool.token1} and usual(pool)]
     tokens = {token for pool in wanted for token in (pool.token0, pool.token1)} - hubs
     asked = await ask_factories(door, NETWORK, tokens, devnet.height)
     assert {pool.key: as_dict(pool) for pool in asked} == {pool.key: as_dict(pool) for pool in wanted}
@@ -206,17 +238,17 @@ def pool(key: str, a: str, b: str, **changes) -> Pool:
     return replace(made, **changes)
 
 
-def test_tokens_are_those_with_a_hookless_pool_against_a_hub():
+def test_tokens_are_those_with_a_pool_against_a_hub():
     graph = PoolGraph(NETWORK)
     graph.add(pool("a", TOKEN, NETWORK.weth))
     graph.add(pool("b", TOKEN, OTHER))
-    graph.add(pool("c", OTHER, NATIVE, venue="v4", hooks=TOKEN))
+    graph.add(pool("c", THIRD, NATIVE, venue="v4", hooks=TOKEN))
     graph.add(pool("d", NETWORK.weth, NETWORK.usdg))
-    assert graph.tokens() == (TOKEN,)
+    assert graph.tokens() == (TOKEN, THIRD)
     graph.add(pool("e", OTHER, NETWORK.usdg))
-    assert graph.tokens() == (TOKEN, OTHER)
+    assert graph.tokens() == (TOKEN, OTHER, THIRD)
     graph.remove("a")
-    assert graph.tokens() == (OTHER,)
+    assert graph.tokens() == (OTHER, THIRD)
 
 
 def test_weth_and_native_are_two_tokens():

@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 from chain import calldata
 from chain.network import load_network
 from chain.pools import DYNAMIC_FEE, NATIVE, Pool, PoolGraph, PoolState, v4_id
-from chain.router import CANDIDATES_MAX, ROUTER_ITSELF, V4_CANDIDATES_MAX, Route, buy_routes, route_of, sell_routes
+from chain.candidates import CANDIDATES_MAX, V4_CANDIDATES_MAX
+from chain.router import Route, buy_routes, route_of, sell_routes
+from chain.swap_router import ROUTER_ITSELF
 from chain.trade import PROVEN
 from tests.chain.market import WALLET, MarketStall
 
 NETWORK = load_network("devnet")
 WETH, USDG = NETWORK.weth, NETWORK.usdg
-TOKEN, OTHER, HOOK = ("0x" + digit * 40 for digit in "357")
+TOKEN, OTHER, HOOK, THIRD = ("0x" + digit * 40 for digit in "3574")
 ETH = 10**18
 HONEST = ("LEAF", "ACRN", "FERN", "BARK", "MOSS", "RUNE", "PINE", "DUSK", "BRIM", "HAZE", "MOTE", "GLIM")
 
@@ -42,7 +44,16 @@ def graph_of(*pools: Pool, depth: int = 100 * ETH) -> PoolGraph:
 
 
 def both_ways(graph: PoolGraph, size: int = ETH) -> tuple[tuple[Route, ...], tuple[Route, ...]]:
-    return buy_routes(NETWORK, graph, TOKEN, size, WALLET), sell_routes(NETWORK, graph, TOKEN, size, WALLET)
+    """Routes that are not split, of a buy and of a sale."""
+    return whole(buy_routes(NETWORK, graph, TOKEN, size, WALLET)), whole(sell_routes(NETWORK, graph, TOKEN, size, WALLET))
+
+
+def whole(routes: tuple[Route, ...]) -> tuple[Route, ...]:
+    return tuple(route for route in routes if not route.parts)
+
+
+def splits(routes: tuple[Route, ...]) -> tuple[Route, ...]:
+    return tuple(route for route in routes if route.parts)
 
 
 def ways(routes: tuple[Route, ...]) -> list[str]:
@@ -71,14 +82,36 @@ def test_a_token_without_a_way_to_ether_has_no_route():
     assert both_ways(lost) == ((), ())
 
 
-def test_routes_have_at_most_two_hops():
-    deep = graph_of(pool("v2", WETH, USDG), pool("v2", USDG, OTHER), pool("v2", OTHER, TOKEN))
-    assert both_ways(deep) == ((), ())
+def test_routes_have_at_most_three_hops():
+    around = [pool("v2", WETH, USDG), pool("v3", USDG, OTHER), pool("v2", OTHER, TOKEN)]
+    assert ways(both_ways(graph_of(*around))[0]) == ["v2 v3 v2"]
+    assert both_ways(graph_of(*around[:2], pool("v2", OTHER, THIRD), pool("v2", THIRD, TOKEN))) == ((), ())
 
 
-@pytest.mark.parametrize("hostile", [{"hooks": HOOK}, {"fee_ppm": DYNAMIC_FEE}])
-def test_a_pool_that_a_hook_can_change_is_not_used(hostile):
-    assert both_ways(graph_of(pool("v4", TOKEN, NATIVE, **hostile))) == ((), ())
+def test_a_way_around_is_left_out_where_it_promises_less_than_the_others():
+    around, direct = [pool("v2", WETH, OTHER), pool("v2", OTHER, TOKEN)], pool("v2", TOKEN, WETH)
+    graph = graph_of(*around, direct)
+    assert ways(both_ways(graph)[0]) == ["v2", "v2 v2"]
+    graph.states[around[1].key] = PoolState(80 * ETH, 100 * ETH, 0, ETH)
+    assert (around[1].token0, ways(both_ways(graph)[0])) == (TOKEN, ["v2"])
+
+
+@pytest.mark.parametrize(("changes", "shown"), [({"hooks": HOOK}, "0.3% hook"), ({"hooks": HOOK, "fee_ppm": DYNAMIC_FEE}, "dynamic hook")])
+def test_a_pool_with_a_hook_is_routed_and_named_as_one(changes, shown):
+    hooked = pool("v4", TOKEN, NATIVE, **changes)
+    buys, sells = both_ways(graph_of(hooked))
+    assert [route.label for route in (*buys, *sells)] == [f"eth >v4 {shown} {hooked.key[:10]}> token", f"token >v4 {shown} {hooked.key[:10]}> eth"]
+
+
+@pytest.mark.parametrize(("one", "other"), [(NATIVE, USDG), (WETH, TOKEN), (USDG, TOKEN)])
+def test_v4_pools_of_tokens_make_routes_too(one, other):
+    pools = [pool("v4", one, other), pool("v3", TOKEN, USDG), pool("v2", WETH, USDG)]
+    buys, sells = both_ways(graph_of(*pools))
+    assert any("v4" in way for way in ways(buys)) and any("v4" in way for way in ways(sells))
+
+
+def test_a_hook_on_the_way_to_dollars_is_not_used():
+    assert both_ways(graph_of(pool("v4", NATIVE, USDG, hooks=HOOK), pool("v3", TOKEN, USDG))) == ((), ())
 
 
 def test_v4_is_not_used_where_the_network_has_no_router_or_quoter_for_it():
@@ -94,7 +127,7 @@ def test_ether_itself_has_no_way_round():
 
 def test_dollars_are_bought_in_one_hop():
     graph = graph_of(pool("v2", WETH, USDG), pool("v3", WETH, USDG))
-    assert sorted(ways(buy_routes(NETWORK, graph, USDG, ETH, WALLET))) == ["v2", "v3"]
+    assert sorted(ways(whole(buy_routes(NETWORK, graph, USDG, ETH, WALLET)))) == ["v2", "v3"]
 
 
 # --- how many, in which order ---------------------------------------------------------------------------------------
@@ -152,7 +185,7 @@ def test_candidates_do_not_depend_on_the_order_in_which_pools_were_learned(pools
 def test_labels_are_unique_even_where_pools_look_alike():
     twins = [pool("v2", TOKEN, WETH, key="0x12345678" + digit * 32) for digit in "ab"]
     routes = both_ways(graph_of(*twins))[0]
-    assert len({route.label for route in routes}) == len(routes) == 1
+    assert [route.label for route in routes] == [f"eth >v2 0.3% {twin.key}> token" for twin in twins]
 
 
 @pytest.mark.parametrize(("fee_ppm", "shown"), [(100, "0.01%"), (500, "0.05%"), (3_000, "0.3%"), (10_000, "1%"), (100_000, "10%"), (0, "0%"), (1, "0.0001%")])
@@ -229,6 +262,10 @@ def test_a_v4_swap_equals_the_abi(zero_for_one, amount, fee_ppm, spacing):
     swap = encode(["((address,address,uint24,int24,address),bool,uint128,uint128,bytes)"], [(key, zero_for_one, amount, 0, b"")])
     settle, take = encode(["address", "uint256"], [hop.token_in, amount]), encode(["address", "uint256"], [hop.token_out, 0])
     plan = encode(["bytes", "bytes[]"], [bytes.fromhex("060c0f"), [swap, settle, take]])
+    if not zero_for_one:
+        swap = encode(["((address,address,uint24,int24,address),bool,uint128,uint128,bytes)"], [(key, False, 0, 0, b"")])
+        settle, left = encode(["address", "uint256", "bool"], [hop.token_in, amount, True]), encode(["address", "uint256"], [hop.token_in, 0])
+        plan = encode(["bytes", "bytes[]"], [bytes.fromhex("0b060f0f"), [settle, swap, take, left]])
     wanted = encode(["bytes", "bytes[]", "uint256"], [b"\x10", [plan], 2**64 - 1])
     assert route.swap.data == f"0x{calldata.UNIVERSAL_EXECUTE}{wanted.hex()}"
 

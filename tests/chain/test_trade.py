@@ -53,7 +53,7 @@ class Told:
 async def told(stall: MarketStall, side: str, name: str, size: int, units: int | None = None, venue: str = "") -> Told:
     """The best route's trade, or that of one venue, as the real node answers it."""
     units = units if units is not None else size if side == "sell" else 0
-    routes = [route for route in stall.routes(side, name, size) if venue in ("", route.hops[0].pool.venue)]
+    routes = [route for route in stall.routes(side, name, size) if not route.parts and venue in ("", route.hops[0].pool.venue)]
     trade = await stall.trade(routes[0], units)
     return Told(trade, (await stall.answers(trade.simulation))[0])
 

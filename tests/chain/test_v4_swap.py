@@ -7,20 +7,21 @@ from eth_abi import encode
 
 from chain.network import load_network
 from chain.pools import NATIVE, Pool, PoolGraph
-from chain.router import AMOUNT_V4_MAX, DEADLINE_NEVER, buy_routes, route_of, sell_routes
+from chain.router import buy_routes, route_of, sell_routes
+from chain.universal_router import AMOUNT_V4_MAX, DEADLINE_NEVER
 
 TOKEN, WALLET, OTHER = "0x" + "ab" * 20, "0x" + "7c" * 20, "0x" + "0b" * 20
 SWAP = "((address,address,uint24,int24,address),bool,uint128,uint128,bytes)"
 
 
 def by_the_abi(zero_for_one: bool, amount: int) -> str:
-    tokens = (NATIVE, TOKEN) if zero_for_one else (TOKEN, NATIVE)
-    steps = [
-        encode([SWAP], [((NATIVE, TOKEN, 3_000, 60, NATIVE), zero_for_one, amount, 0, b"")]),
-        encode(["address", "uint256"], [tokens[0], amount]),
-        encode(["address", "uint256"], [tokens[1], 0]),
-    ]
-    plan = encode(["bytes", "bytes[]"], [bytes((0x06, 0x0C, 0x0F)), steps])
+    key, every = (NATIVE, TOKEN, 3_000, 60, NATIVE), ["address", "uint256"]
+    if zero_for_one:
+        actions, steps = (0x06, 0x0C, 0x0F), [encode([SWAP], [(key, True, amount, 0, b"")]), encode(every, [NATIVE, amount]), encode(every, [TOKEN, 0])]
+    else:
+        settle = encode([*every, "bool"], [TOKEN, amount, True])
+        actions, steps = (0x0B, 0x06, 0x0F, 0x0F), [settle, encode([SWAP], [(key, False, 0, 0, b"")]), encode(every, [NATIVE, 0]), encode(every, [TOKEN, 0])]
+    plan = encode(["bytes", "bytes[]"], [bytes(actions), steps])
     return "0x3593564c" + encode(["bytes", "bytes[]", "uint256"], [b"\x10", [plan], DEADLINE_NEVER]).hex()
 
 

@@ -1,0 +1,212 @@
+"""Candidates: which ways of an order are worth a simulation, and how an order is best split over two of them.
+
+Chosen cheaply, by promise, and bounded. What anybody can make in any number never crowds out the rest: v4 pools, pools of
+other exchanges, ways through other tokens, and pools of one token that differ only in their way to the dollar have few
+places each, and pools whose own fee takes half come last. Of the v4 pools one place is for hooks, one for those without, one for the oldest.
+Source: 001 §2.2; design §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations, product
+from math import isqrt
+
+from chain.network import Network
+from chain.paths import Path, Response, Router, Way, promise, response, ways_of
+from chain.pools import PoolGraph
+
+CANDIDATES_MAX = 6
+V4_CANDIDATES_MAX = 3
+"""Anybody can make any number of v4 pools that promise much; they crowd out no more than these."""
+FOREIGN_CANDIDATES_MAX = 2
+"""Ways over other exchanges, on top of the others."""
+AROUND_CANDIDATES_MAX, AROUND_PERCENT_MIN = 2, 90
+"""Ways through tokens that are no hubs, on top of the others, where they promise nearly as much as the best of those."""
+SPLITS_MAX = 2
+"""Splits, on top of the others: one over pools of v2 and v3 alone, one that may cross v4."""
+SPLIT_WAYS_MAX = 4
+"""Best ways of a kind that splits are made of."""
+SPLIT_GAIN_PART = 20_000
+"""A split counts when it promises more by at least this part: half a basis point."""
+CAPPED_PART = 1_000
+"""A promise less by this part than the pools' curve is bounded by what they hold: such a way is not split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What of an order goes one way."""
+
+    amount: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A way, or a split over two, for an exact size."""
+
+    label: str
+    parts: tuple[Part, ...]
+    router: Router
+    promised: int
+
+    @property
+    def path(self) -> Path:
+        """All pools crossed."""
+        return tuple(hop for part in self.parts for hop in part.path)
+
+
+def candidates(network: Network, graph: PoolGraph, side: str, token: str, amount: int) -> list[Candidate]:
+    """Candidates for an order, best promise first."""
+    ranked = sorted(((promise(graph, way.path, amount), way) for way in ways_of(network, graph, side, token)), key=_rank)
+    best = max((promised for promised, way in ranked if not way.around), default=0)
+    ranked = [(promised, way) for promised, way in ranked if not way.around or 100 * promised >= AROUND_PERCENT_MIN * best]
+    kept = chosen([way for _, way in ranked])
+    found = [Candidate(way.label, (Part(amount, way.path),), way.router, promised) for promised, way in ranked if way.label in kept]
+    found += _splits(graph, ranked, amount)
+    return sorted(found, key=lambda each: (-each.promised, each.label))
+
+
+def _rank(promised: tuple[int, Way]) -> tuple[int, str]:
+    return -promised[0], promised[1].label
+
+
+# --- which ways -----------------------------------------------------------------------------------------------------
+
+
+def chosen(ranked: Sequence[Way]) -> set[str]:
+    """Labels of the ways that have a place, best promise first in."""
+    own = [way for way in ranked if not way.foreign and not way.around]
+    besides = {way.label for way in _spread(way for way in ranked if way.foreign)[:FOREIGN_CANDIDATES_MAX]}
+    besides |= {way.label for way in [way for way in ranked if way.around][:AROUND_CANDIDATES_MAX]}
+    if len(own) <= CANDIDATES_MAX:
+        return {way.label for way in own} | besides
+    plain, made = _spread(way for way in own if not way.made), _of_each_kind([way for way in own if way.made])
+    few = made[:V4_CANDIDATES_MAX]
+    kept = [*few, *plain[: CANDIDATES_MAX - len(few)]]
+    kept += made[len(few) :][: CANDIDATES_MAX - len(kept)]
+    return {way.label for way in kept} | besides
+
+
+def _spread(ranked: Iterable[Way]) -> list[Way]:
+    """The best way of each pool of the token before any second one."""
+    first, further, seen = [], [], set()
+    for way in ranked:
+        (further if way.token_pool in seen else first).append(way)
+        seen.add(way.token_pool)
+    return [*first, *further]
+
+
+def _of_each_kind(ranked: Sequence[Way]) -> list[Way]:
+    """v4 ways: one without hooks, one with, the oldest, then the rest; bait last."""
+    usual = _spread(way for way in ranked if not way.steep)
+    kinds: list[Callable[[], Way | None]] = [
+        lambda: next((way for way in usual if not way.hooked), None),
+        lambda: next((way for way in usual if way.hooked), None),
+        lambda: min(usual, key=lambda way: way.born_block, default=None),
+    ]
+    first: dict[str, Way] = {}
+    for kind in kinds:
+        way = kind()
+        if way is not None:
+            first[way.label] = way
+    return [*first.values(), *(way for way in (*usual, *(way for way in ranked if way.steep)) if way.label not in first)]
+
+
+# --- splits ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """A way of the order with its response."""
+
+    way: Way
+    response: Response
+    promised: int
+
+
+def _splits(graph: PoolGraph, ranked: Sequence[tuple[int, Way]], amount: int) -> Iterator[Candidate]:
+    """The best split of each kind that promises enough more than the best of its ways alone, and more than any plain way."""
+    own = [(promised, way) for promised, way in ranked if promised and not way.foreign and not way.steep]
+    plain = _curves(graph, [row for row in own if not row[1].made and not row[1].around], amount)
+    others = _curves(graph, [row for row in own if row[1].made or row[1].around], amount)
+    sound = plain[0].promised if plain else 0
+    for pairs in (combinations(plain, 2), chain(product(plain, others), combinations(others, 2))):
+        found = [split for one, other in pairs if (split := _split(graph, one, other, amount)) is not None]
+        if found and (best := max(found, key=lambda each: (each.promised, each.label))).promised > sound:
+            yield best
+
+
+def _curves(graph: PoolGraph, ranked: Sequence[tuple[int, Way]], amount: int) -> list[_Curve]:
+    """The best ways whose promise is not bounded by what their pools hold."""
+    curves = []
+    for promised, way in ranked:
+        of = response(graph, way.path)
+        if of is not None and of.out(amount) * (CAPPED_PART - 1) <= promised * CAPPED_PART:
+            curves.append(_Curve(way, of, promised))
+        if len(curves) == SPLIT_WAYS_MAX:
+            break
+    return curves
+
+
+def _split(graph: PoolGraph, one: _Curve, other: _Curve, amount: int) -> Candidate | None:
+    if one.promised < other.promised:
+        one, other = other, one
+    if not _worth_it(one.response, other.response, amount):
+        return None
+    found = split_of(graph, one.way.path, other.way.path, amount)
+    if found is None or found[1] * SPLIT_GAIN_PART <= one.promised * (SPLIT_GAIN_PART + 1):
+        return None
+    first, promised = found
+    router = other.way.router if other.way.made else one.way.router
+    if 2 * first < amount:
+        one, other, first = other, one, amount - first
+    percent = (100 * first + amount // 2) // amount
+    label = f"split {percent}% {one.way.label} + {100 - percent}% {other.way.label}"
+    return Candidate(label, (Part(first, one.way.path), Part(amount - first, other.way.path)), router, promised)
+
+
+def _worth_it(one: Response, other: Response, amount: int) -> bool:
+    """Whether the first unit brings more on the other way than the last one brings on the better."""
+    return other.a * (one.c * amount + one.d) ** 2 > one.a * one.d * other.d
+
+
+def split_of(graph: PoolGraph, one: Path, other: Path, amount: int) -> tuple[int, int] | None:
+    """How much of an amount goes the first of two ways so that both last units bring the same, and what both bring.
+
+    Pools that both ways begin or end with are crossed by all of it. None when the ways share a pool in between, or all of it
+    is best on one."""
+    start = _shared(one, other)
+    end = _shared(one[start:][::-1], other[start:][::-1])
+    mine, its = one[start : len(one) - end], other[start : len(other) - end]
+    if not mine or not its or {hop.pool.key for hop in mine} & {hop.pool.key for hop in its}:
+        return None
+    before, after, first, second = (response(graph, part) for part in (one[:start], one[len(one) - end :], mine, its))
+    if before is None or after is None or first is None or second is None:
+        return None
+    whole = before.out(amount)
+    share = _even(first, second, whole)
+    if not 0 < share < whole:
+        return None
+    spent = min(before.inverse(share), amount - 1) if start else share
+    return (spent, after.out(first.out(share) + second.out(whole - share))) if 0 < spent < amount else None
+
+
+def _shared(one: Path, other: Path) -> int:
+    """How many hops two ways have in common from their beginning."""
+    count = 0
+    for mine, its in zip(one, other, strict=False):
+        if mine.pool.key != its.pool.key:
+            break
+        count += 1
+    return count
+
+
+def _even(one: Response, other: Response, amount: int) -> int:
+    """Where the derivatives `a·d / (c·x + d)²` of both are equal: `x = (k·(C·amount + D) − d) / (c + k·C)`, `k² = a·d / (A·D)`."""
+    scale = 64
+    root = isqrt((one.a * one.d << 2 * scale) // (other.a * other.d))
+    upper = root * (other.c * amount + other.d) - (one.d << scale)
+    lower = (one.c << scale) + root * other.c
+    return upper // lower if lower else 0
