@@ -67,10 +67,13 @@ class LogFilter:
     """Any of these as the first topic."""
     addresses: frozenset[str] | None = None
     """Any of these emitters; None for every emitter."""
+    second: str | None = None
+    """The second topic, where only one is wanted."""
 
     def request(self, from_block: int, to_block: int) -> tuple[str, list[Any]]:
         """Ask for the logs of a range, both ends included."""
-        wanted: dict[str, Any] = {"fromBlock": hex(from_block), "toBlock": hex(to_block), "topics": [sorted(self.topics)]}
+        topics = [sorted(self.topics), *([self.second] if self.second else ())]
+        wanted: dict[str, Any] = {"fromBlock": hex(from_block), "toBlock": hex(to_block), "topics": topics}
         if self.addresses is not None:
             wanted["address"] = sorted(self.addresses)
         return ("eth_getLogs", [wanted])
@@ -85,6 +88,8 @@ class LogFilter:
                 raise ChainFault("bad_answer", f"a log of block {log.block} was not asked for ({from_block}–{to_block})")
             if self.addresses is not None and log.address not in self.addresses:
                 raise ChainFault("bad_answer", f"a log of {log.address} was not asked for")
+            if self.second is not None and log.topics[1:2] != (self.second,):
+                raise ChainFault("bad_answer", f"a log of {log.address} about something else was not asked for")
         if len({(log.block, log.index) for log in logs}) != len(logs):
             raise ChainFault("bad_answer", "the same log came twice")
         return logs

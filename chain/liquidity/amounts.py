@@ -13,7 +13,7 @@ def amount0_between(liquidity: int, price_a: int, price_b: int, round_up: bool) 
     """Token 0 that liquidity holds between two prices, in either order."""
     low, high = (price_a, price_b) if price_a <= price_b else (price_b, price_a)
     worth = (liquidity << 96) * (high - low)
-    return -(-(-(-worth // high)) // low) if round_up else worth // high // low
+    return -((-worth // high) // low) if round_up else worth // high // low
 
 
 def amount1_between(liquidity: int, price_a: int, price_b: int, round_up: bool) -> int:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from chain.liquidity.accrual import PaperPosition, PoolPath
 from chain.liquidity.pool_logs import PANCAKE, V3, V4, Swapped, happened
 from chain.liquidity.tick_map import TickMap
-from chain.liquidity.ticks import SQRT_PRICE_MAX, SQRT_PRICE_MIN, sqrt_price_at, tick_at
+from chain.liquidity.ticks import SQRT_PRICE_MAX, SQRT_PRICE_MIN, sqrt_price_at
 from ledgers.errors import ChainFault
 from tests.chain.liquidity.reference import ReferencePool
 
