@@ -95,10 +95,10 @@ def gate(verdict: str = "CLEAR", *, route: str = "v3", cause: str = "", exit_cau
     )  # fmt: skip
 
 
-def opened(stake: Wei, run_id: str = RUN, wallet: str = "0x" + "77" * 20) -> RunOpened:
-    """A run with its stake on both ledgers."""
+def opened(stake: Wei, run_id: str = RUN, wallet: str = "0x" + "77" * 20, further: tuple[str, ...] = ()) -> RunOpened:
+    """A run with its stake on both ledgers, and on further ones where they are named."""
     return RunOpened(
-        run_id=run_id, ts_ms=T0, window_id="w1", stack="a", stack_sha256="", run_sha256="", copy=1, seed=1, wallet=wallet, entry=stake_entry(stake)
+        run_id=run_id, ts_ms=T0, window_id="w1", stack="a", stack_sha256="", run_sha256="", copy=1, seed=1, wallet=wallet, entry=stake_entry(stake, further)
     )  # fmt: skip
 
 

@@ -1,0 +1,180 @@
+"""ONC-22: the same order simulated again after a delay: both signs, both sides of its bound, and what it is skipped for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chain.devnet.calls import Tx
+from ledgers.money import TokenRaw, Wei
+from referee.onchain.events import DELAYED, HEADLINE, IMPACT, FillCredited, OrderRefused
+from referee.onchain.further import least_of, settle_further
+from referee.onchain.further_events import DelayedReverted, OrderSkipped
+from referee.onchain.rules import DEFAULT
+from tests.onchain.followed import FollowedRun, further_board, headline_moves, moved
+from tests.onchain.given import outcome
+from tests.onchain.ground import WALLET, Ground, Run, transactions
+
+SPEND = Wei(3 * 10**16)
+
+
+@pytest.fixture
+async def ground(chain):
+    ground = await Ground.on(chain)
+    yield ground
+    await ground.close()
+
+
+@pytest.fixture
+def run(ground) -> FollowedRun:
+    return FollowedRun(ground)
+
+
+async def test_onc_22_a_delay_on_an_unmoved_chain_changes_nothing(run):
+    await run.play(run.buy("LEAF", SPEND), run.buy("FERN", SPEND), run.sell("LEAF"), ledgers=[DELAYED])
+    await run.play(run.sell("FERN"), ledgers=[DELAYED])
+    assert [moved(fill) for fill in run.fills(DELAYED)] == headline_moves(run) and len(headline_moves(run)) == 4
+    assert all(board.delay_ms >= 2_000 and board.quote_raw == board.rows[0].arrival_raw for board in run.boards(DELAYED))
+
+
+STRANGER = "0x7c0ffee000000000000000000000000000000b0b"
+
+
+async def stranger_buys(ground: Ground, name: str, spend: str) -> list[Tx]:
+    """What somebody else would send to buy the same token."""
+    other = Run(ground, run_id="w1-other-1", wallet=STRANGER)
+    await other.fill(other.buy(name, spend))
+    return transactions(other.refereed[-1], STRANGER)
+
+
+async def test_onc_22_on_a_driven_path_both_signs_occur_and_equal_really_executing_it_late(chain):
+    """The market moves between the quote and the landing; what is credited is what a real transaction then brings."""
+    signs = set()
+    for round_ in range(12):
+        here = chain.snapshot()
+        chain.fund(WALLET, 2 * 10**18)
+        ground = await Ground.on(chain)
+        run = FollowedRun(ground)
+        name = ("LEAF", "FERN", "MOSS", "BARK")[round_ % 4]
+        await run.play(run.buy(name, SPEND), meanwhile=lambda blocks=1 + round_: chain.step(blocks), ledgers=[DELAYED])
+        ended = outcome_of(run)
+        await ground.close()
+        if isinstance(ended, FillCredited):
+            before = ground.tokens_of(name, WALLET)
+            (sent,) = run.sent(DELAYED)
+            chain.node.call("anvil_rollback", [1])
+            chain.miner.height -= 1
+            (receipt,) = chain.send(*sent)
+            assert receipt["status"] == "0x1" and ground.tokens_of(name, WALLET) - before == int(ended.arrival_raw)
+            headline = outcome(run.events, HEADLINE)
+            signs.add((ended.arrival_raw > headline.arrival_raw) - (ended.arrival_raw < headline.arrival_raw))
+        chain.revert(here)
+    assert {-1, 1} <= signs
+
+
+def outcome_of(run: FollowedRun, ledger: str = DELAYED):
+    (found,) = [event for event in run.events if isinstance(event, FillCredited | OrderRefused | DelayedReverted | OrderSkipped) and ledger in event.ledgers]
+    return found
+
+
+async def a_board(run: FollowedRun):
+    """The board of a delayed buy, and the book before it."""
+    book = run.book(DELAYED)
+    await run.play(run.buy("LEAF", SPEND), ledgers=[DELAYED])
+    return run.boards(DELAYED)[0], book
+
+
+@pytest.mark.parametrize(("less", "filled"), [(0, True), (1, False)])
+async def test_onc_22_at_its_bound_an_order_fills_and_one_unit_below_it_reverts_and_pays_its_gas(run, less, filled):
+    board, book = await a_board(run)
+    least = least_of(DEFAULT, int(board.quote_raw))
+    assert least * 10_000 >= int(board.quote_raw) * 9_900 > (least - 1) * 10_000
+    row = replace(board.rows[0], arrival_raw=TokenRaw(least - less))
+    *_, ended = settle_further(DEFAULT, replace(board, rows=(row,)), book, 0)
+    assert isinstance(ended, FillCredited if filled else DelayedReverted)
+    if not filled:
+        assert [(post.account, int(post.amount)) for post in ended.entry.postings] == [("book", -int(row.gas_wei)), ("gas", int(row.gas_wei))]
+        assert (ended.reason, ended.gas_wei, ended.evidence_sha256) == ("below_bound", row.gas_wei, row.digest)
+
+
+async def test_onc_22_a_market_that_runs_away_reverts_the_order_for_its_gas(ground, run):
+    ground.keep_venue("plain_oz", "v2", "weth")
+    ground.chain.fund(STRANGER, 2 * 10**18)
+    ground.settle()
+    theirs = await stranger_buys(ground, "plain_oz", "0.5 eth")
+    await run.play(run.buy("plain_oz", SPEND), meanwhile=lambda: ground.chain.send(*theirs), ledgers=[DELAYED])
+    ended = outcome_of(run)
+    assert isinstance(ended, DelayedReverted) and ended.arrival_raw < run.boards(DELAYED)[0].least_raw
+    assert run.book(DELAYED).eth_wei == Wei(10**18) - ended.gas_wei and run.held("plain_oz", DELAYED) == 0 < run.held("plain_oz", HEADLINE)
+    await run.play(run.sell("plain_oz"), ledgers=[DELAYED])
+    skip = run.followed[DELAYED][-1].events[-1]
+    assert isinstance(skip, OrderSkipped) and (skip.reason, skip.ledgers) == ("not_held", (DELAYED,))
+
+
+async def test_onc_22_a_sale_of_another_size_is_bound_to_its_part_of_the_quote_rounded_down(ground, run):
+    run.grant("LEAF", 3 * 10**20)
+    run.grant("LEAF", 10**20, ledgers=(DELAYED,))
+    await run.play(run.sell("LEAF"), ledgers=[DELAYED])
+    (board,), headline = run.boards(DELAYED), run.fills(HEADLINE)[-1]
+    assert (int(board.size_raw), int(board.quote_raw)) == (10**20, int(headline.arrival_raw) // 3)
+    assert isinstance(outcome(run.followed[DELAYED][0].events, DELAYED), FillCredited) and run.held("LEAF", DELAYED) == 0
+
+
+async def test_onc_22_a_sale_of_more_than_it_holds_sells_what_it_holds(run):
+    run.grant("LEAF", 3 * 10**20)
+    run.grant("LEAF", 10**20, ledgers=(DELAYED,))
+    await run.play(run.sell("LEAF", 2 * 10**20), ledgers=[DELAYED])
+    assert int(run.boards(DELAYED)[0].size_raw) == 10**20 and run.held("LEAF", DELAYED) == 0 < run.held("LEAF", HEADLINE)
+
+
+@pytest.mark.parametrize("ledger", [DELAYED, IMPACT])
+async def test_a_buy_that_a_further_ledger_cannot_afford_is_refused_by_its_own_arithmetic(run, ledger):
+    run.fold([run.spent(Wei(8 * 10**17), ledger)])
+    await run.play(run.buy("LEAF", "0.5 eth"), ledgers=[ledger])
+    assert outcome(run.followed[ledger][0].events, ledger).reason == "insufficient_eth"
+
+
+@pytest.mark.parametrize("ledger", [DELAYED, IMPACT])
+async def test_a_further_ledger_skips_what_it_does_not_hold(run, ledger):
+    run.grant("LEAF", 10**20)
+    await run.play(run.sell("LEAF"), ledgers=[ledger])
+    (skip,) = run.followed[ledger][0].events
+    assert (type(skip), skip.reason, run.book(ledger).eth_wei) == (OrderSkipped, "not_held", Wei(10**18))
+
+
+@pytest.mark.parametrize("ledger", [DELAYED, IMPACT])
+async def test_a_node_that_fails_leaves_no_fill_on_a_further_ledger(ground, run, ledger):
+    real = ground.wire.missing
+
+    def lose() -> None:
+        ground.chain.mine(3)
+        ground.wire.missing = {"eth_simulateV1"}
+
+    if ledger == IMPACT:
+        ground.wire.answer = fail_after_headline(ground)
+    await run.play(run.buy("LEAF", SPEND), meanwhile=lose, ledgers=[ledger])
+    ground.wire.missing, ground.wire.answer = real, None
+    ended = outcome(run.followed[ledger][0].events, ledger)
+    assert (ended.reason, run.book(ledger).eth_wei) == ("fault", Wei(10**18))
+
+
+def fail_after_headline(ground: Ground):
+    """Answer a board and its gate, then no simulation any more."""
+    def answer(asked: dict, told: dict) -> dict:
+        trips = [trip for trip in ground.wire.trips if "eth_simulateV1" in trip]
+        if asked["method"] == "eth_simulateV1" and len(trips) > 2:
+            return {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32000, "message": "gone"}}
+        return told
+
+    return answer
+
+
+async def test_decisions_orders_are_delayed_together_and_later_ones_after_the_filled_earlier_ones(ground, run):
+    """The second buy of one decision meets the first at the later block, as at the first one."""
+    ground.keep_venue("plain_oz", "v2", "weth")
+    await run.play(run.buy("plain_oz", SPEND), run.buy("plain_oz", SPEND), ledgers=[DELAYED])
+    first, second = run.fills(DELAYED)
+    assert second.arrival_raw < first.arrival_raw
+    assert len({board.pin.block for board in run.boards(DELAYED)}) == 1
+    assert further_board(run.followed[DELAYED][0].events).pin.block > 0
