@@ -1,0 +1,42 @@
+"""The commands that test a real chain's node: `referee probe URL`, `referee truth URL`. Exit code 1 where something differs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+Answer = tuple[str, dict[str, object], bool]
+"""Text, data, and whether all is as it should be."""
+Says = Callable[[argparse.Namespace, str, object], None]
+
+
+def add_chain(commands: argparse._SubParsersAction[argparse.ArgumentParser], say: Says) -> None:
+    """Describe them; `say` answers as text or JSON."""
+    probe = commands.add_parser("probe", help="test what a node can do, and whether the chain is what its file says", allow_abbrev=False)
+    probe.add_argument("--rivals", default="", metavar="NAMES", help="also ask these rival routers for one quote, or `all`")
+    _add(probe, say, probe_asked)
+
+
+def _add(command: argparse.ArgumentParser, say: Says, asks: Callable[[argparse.Namespace], Coroutine[Any, Any, Answer]]) -> None:
+    command.add_argument("url", metavar="URL", help="the node's address, with limits behind it as in REFEREE_RPC_URLS; never printed")
+    command.add_argument("--network", default="robinhood", metavar="NAME", help="robinhood (if left out) or devnet")
+    command.add_argument("--json", action="store_true", help="answer with one JSON object")
+
+    def does(asked: argparse.Namespace) -> int:
+        text, data, holds = asyncio.run(asks(asked))
+        say(asked, text, data)
+        return 0 if holds else 1
+
+    command.set_defaults(command=does)
+
+
+def probe_asked(asked: argparse.Namespace) -> Coroutine[Any, Any, Answer]:
+    """`referee probe`."""
+    from ledgers.clock import SystemClock
+    from ops.probing import probed_node
+    from ops.settings import load_settings
+    from ops.width import text_width
+
+    return probed_node(load_settings(), asked.url, asked.network, asked.rivals, SystemClock(), text_width())
