@@ -44,14 +44,14 @@ class Artifact:
         return tuple(argument["type"] for argument in inputs[0]) if inputs else ()
 
 
-def artifacts(toolchain_dir: Path, node: str = "") -> dict[str, Artifact]:
-    """Compile all our contracts, or read them from the cache.
+def artifacts(toolchain_dir: Path, node: str = "", folder: Path = SOURCES) -> dict[str, Artifact]:
+    """Compile all contracts of a folder, ours by default, or read them from the cache.
 
     Shapes: by contract name. `node` is the executable; empty means `<toolchain_dir>/node` if there is one, else PATH's.
     Raises: ChainFault("compile") with the compilers' own words, ChainFault("toolchain") when a package is missing.
     """
     toolchain_dir = Path(toolchain_dir)
-    sources = _sources()
+    sources = _sources(folder)
     cache = toolchain_dir / f"artifacts-{_identity(sources, toolchain_dir)}.json"
     if not cache.exists():
         found = _solidity(sources, toolchain_dir, node or _node(toolchain_dir)) | _vyper(sources)
@@ -60,9 +60,9 @@ def artifacts(toolchain_dir: Path, node: str = "") -> dict[str, Artifact]:
     return {name: Artifact(name, entry["abi"], entry["bytecode"]) for name, entry in kept.items()}
 
 
-def _sources() -> dict[str, str]:
-    found = sorted([*SOURCES.rglob("*.sol"), *SOURCES.rglob("*.vy")])
-    return {path.relative_to(SOURCES).as_posix(): path.read_text("utf-8") for path in found}
+def _sources(folder: Path) -> dict[str, str]:
+    found = sorted([*folder.rglob("*.sol"), *folder.rglob("*.vy")])
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in found}
 
 
 def _identity(sources: Mapping[str, str], toolchain_dir: Path) -> str:
