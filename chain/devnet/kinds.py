@@ -147,7 +147,7 @@ def _taxed() -> Iterator[Kind]:
     yield coin("tax_sell_60", "Taxed", "60 % of sells: over the gate's loss limit", 0, 6_000, 0, buy=FLAGGED)
     yield coin("tax_buy_60", "Taxed", "60 % of buys: over the gate's loss limit", 6_000, 0, 0, buy=FLAGGED)
     yield coin("tax_v3", "Taxed", "5 %, v3 only: cannot be sold", 500, 500, 500, pools=(V3,), buy=FLAGGED, sell=REVERTS)
-    yield coin("tax_v4", "Taxed", "5 %, v4 only: cannot be sold", 500, 500, 500, pools=(V4,), buy=FLAGGED, sell=REVERTS)
+    yield coin("tax_v4", "Taxed", "5 %, v4 only: sold by paying first and swapping what came of it", 500, 500, 500, pools=(V4,))
     yield coin("tax_usdg", "Taxed", "5 %, through USDG", 500, 500, 500, pools=(V2_USDG,))
     yield coin("burn", "BurnHook", "1 % of everything moved is burnt", 100, Tokens(1))
     yield coin("burn_minimum", "BurnHook", "refuses amounts under 5,000 tokens", 100, Tokens(5_000),
