@@ -32,8 +32,10 @@ from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import EXIT_UNPROVEN, Book, Holding
 from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
+from referee.onchain.decision import CLOSE_LP, OPEN_LP
 from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, HoldingMark, OrderAsked, Pin, Row
 from referee.onchain.gate import Gate
+from referee.onchain.liquidity_desk import LiquidityDesk, Sitting
 from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
 from referee.onchain.rival_desk import RivalDesk
 from referee.onchain.rival_rows import Rivals, ghost_route
@@ -73,6 +75,7 @@ class Desk:
     clock_offset_ms: int
     """Chain time minus wall time."""
     slots: SlotBook = field(init=False)
+    liquidity: LiquidityDesk = field(init=False)
     last_wei: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     """Last mark of each holding by run and ledger, which orders the next sell-out."""
     best_route: dict[str, str] = field(default_factory=dict)
@@ -89,6 +92,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.slots = SlotBook(self.rpc)
+        self.liquidity = LiquidityDesk(self.rpc, self.network, self.rules, self.clock, self.slots)
 
     def fit(self, *, gas_cap: int, headers_sealed: bool) -> None:
         """Fit the desk to what its node was found to be: no sell-out asks for more than its gas cap; 0 is no cap."""
@@ -175,7 +179,7 @@ class Desk:
         Shapes: one value per group of ledgers that hold the same. Raises: ChainFault when it could not be measured."""
         groups: dict[tuple[Any, ...], list[Book]] = {}
         for book in books:
-            groups.setdefault((book.eth_wei, book.holdings, book.approvals), []).append(book)
+            groups.setdefault((book.eth_wei, book.holdings, book.approvals, book.positions), []).append(book)
         try:
             return tuple([await self._sell_out(run_id, wallet, group, pin, echo) for group in groups.values()])
         except ChainFault as fault:
@@ -184,11 +188,12 @@ class Desk:
             raise
 
     async def _sell_out(self, run_id: str, wallet: str, group: Sequence[Book], pin: Pin, echo: Echo | None) -> Valued:
-        book, header = group[0], header_of_pin(pin)
+        book, header, ledgers = group[0], header_of_pin(pin), tuple(book.ledger for book in group)
         last_wei = self.last_wei.get((run_id, book.ledger), {})
-        sales = in_order_of_value(await self._sales(wallet, book, header, echo), last_wei)
-        kept = await self._sell_rounds(wallet, book, sales, header, echo)
-        done = valued(book, tuple(book.ledger for book in group), sales, pin.base_fee_wei, sha256_hex(kept), kept)
+        out = await self.liquidity.exits(run_id, wallet, ledgers, book, header)
+        sales = in_order_of_value(await self._sales(wallet, out.whole, header, echo), last_wei)
+        kept = out.evidence(await self._sell_rounds(wallet, out.whole, sales, header, echo))
+        done = valued(book, ledgers, sales, pin.base_fee_wei, sha256_hex(kept), kept, out)
         for sale in sales:
             if sale.misplaced:
                 self.slots.forget(sale.holding.token)
@@ -268,6 +273,11 @@ class DecisionDesk:
             return Refereed((event,), {})
 
     async def _order(self, asked: OrderAsked, books: Mapping[str, Book], order_id: str) -> Refereed:
+        if asked.side in (OPEN_LP, CLOSE_LP):
+            at = Sitting(self._run_id, self._wallet, order_id, self._pin, self._header, self._opening, self._prefix, self._desk.graph, self._desk.age_ms)
+            done = await self._desk.liquidity.order(at, asked, books)
+            self._opening, self._prefix = self._opening | done.opening, self._prefix | done.prefix
+            return Refereed(tuple(done.events), done.blobs)
         refused, variants = await self._admitted(asked, books, order_id)
         boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked)) for variant in variants]
         await self._take_rows(boards)

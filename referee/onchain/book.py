@@ -16,6 +16,8 @@ from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry, Ledger, Posting
 from referee.onchain.events import LEDGERS, FillCredited, RunOpened, WindowLiquidated
 from referee.onchain.further_events import DelayedReverted
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
+from referee.onchain.position import Position, RunPositions
 
 SHARES = "/shares"
 BUY_UNPROVEN = "BUY_UNPROVEN"
@@ -48,10 +50,21 @@ class Book:
     """Sorted by address; zeroes left out."""
     approvals: frozenset[str]
     """Approvals already paid for, `token>spender`."""
+    positions: tuple[Position, ...] = ()
+    """Open liquidity positions, in the order they were opened."""
 
     def held(self, token: str) -> Holding | None:
         """Find a holding; None when the token is not held."""
         return next((holding for holding in self.holdings if holding.token == token), None)
+
+    def position(self, position_id: str) -> Position | None:
+        """Find an open position."""
+        return next((position for position in self.positions if position.id == position_id), None)
+
+    def exits(self, *more: str) -> int:
+        """Count the exits that the book may need gas for: of every token held or in a position, of those named, and of every position."""
+        pooled = {asset for position in self.positions for asset in position.assets if asset != ETH}
+        return len({holding.token for holding in self.holdings} | pooled | set(more)) + len(self.positions)
 
 
 @dataclass(slots=True)
@@ -62,6 +75,7 @@ class RunBooks:
     ledgers: dict[str, Ledger] = field(init=False)
     approvals: dict[str, set[str]] = field(init=False)
     causes: dict[str, dict[str, str]] = field(init=False)
+    positions: RunPositions = field(default_factory=RunPositions)
 
     def __post_init__(self) -> None:
         self.ledgers = {name: Ledger(name) for name in self.names}
@@ -70,9 +84,10 @@ class RunBooks:
 
     def apply(self, event: Event) -> None:
         """Fold one event of this run in. Raises: CorruptJournal when an entry does not hold."""
-        if isinstance(event, (RunOpened, FillCredited, WindowLiquidated, DelayedReverted)):
+        if isinstance(event, (RunOpened, FillCredited, WindowLiquidated, DelayedReverted, LiquidityOpened, LiquidityClosed)):
             self._post(event.entry)
-        if isinstance(event, DelayedReverted):
+        self.positions.apply(event)
+        if isinstance(event, (DelayedReverted, LiquidityOpened)):
             for name in event.ledgers:
                 self.approvals[name].update(event.approvals)
         if isinstance(event, FillCredited):
@@ -96,7 +111,7 @@ class RunBooks:
         """The book of one ledger now."""
         fold = self.ledgers[ledger]
         holdings = tuple(self._holding(ledger, asset, amount) for asset, amount in fold.holdings())
-        return Book(ledger, Wei(int(fold.held(ETH))), holdings, frozenset(self.approvals[ledger]))
+        return Book(ledger, Wei(int(fold.held(ETH))), holdings, frozenset(self.approvals[ledger]), self.positions.of(ledger))
 
     def _holding(self, ledger: str, asset: str, units_raw: TokenRaw) -> Holding:
         token, shares = (asset.removesuffix(SHARES), True) if asset.endswith(SHARES) else (asset, False)

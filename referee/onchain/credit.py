@@ -45,6 +45,11 @@ REFUSALS = {
     "unprovable_exit": "ONC-11",
     "standing_order": "ONC-26",
     "not_yet": "ONC-21",
+    "lp_pool": "ONC-21",
+    "lp_range": "ONC-21",
+    "lp_share": "ONC-21",
+    "lp_token": "ONC-21",
+    "no_position": "ONC-21",
     "window_closed": "ONC-12",
 }
 """Every reason a rule may refuse an order for, and the rule."""
@@ -65,9 +70,8 @@ Ledgers = tuple[str, ...]
 
 
 def exit_reserve_wei(rules: Rules, book: Book, token: str, gas_price_wei: Wei) -> Wei:
-    """ETH that a buy must leave for the exits of every holding, its own included (ONC-27)."""
-    tokens = {holding.token for holding in book.holdings} | {token}
-    return fee_wei(rules.exit_reserve_gas_per_holding * len(tokens), gas_price_wei)
+    """ETH that a buy must leave for the exits of every holding and position, its own included (ONC-27)."""
+    return fee_wei(rules.exit_reserve_gas_per_holding * book.exits(token), gas_price_wei)
 
 
 def carried(rules: Rules, asked: OrderAsked, book: Book, amount_held_raw: TokenRaw, gas_price_wei: Wei) -> tuple[str, str]:

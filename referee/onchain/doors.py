@@ -14,7 +14,8 @@ from ledgers.events import Event
 from ledgers.money import MicroUsd, Wei
 from ledgers.postings import Entry
 from referee.onchain.book import Book
-from referee.onchain.events import FillCredited, HoldingMark, OrderAsked, Pin, WindowOpened
+from referee.onchain.events import FillCredited, HoldingMark, OrderAsked, Pin, PositionMark, WindowOpened
+from referee.onchain.liquidity_events import LiquidityAccrued
 from referee.onchain.state import Trade
 
 
@@ -48,6 +49,18 @@ class Valued(Protocol):
     @property
     def entry(self) -> Entry:
         """The sales as an entry, booked when it is a liquidation."""
+        ...
+
+    @property
+    def positions(self) -> tuple[PositionMark, ...]: ...
+    @property
+    def accrued(self) -> tuple[LiquidityAccrued, ...]:
+        """What positions earned up to the block, recorded before the value."""
+        ...
+
+    @property
+    def blobs(self) -> Mapping[str, bytes]:
+        """Logs behind that, by SHA-256."""
         ...
 
     @property

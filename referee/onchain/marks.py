@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from chain.balance_slot import BalanceSlot
 from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, swap_gas_estimate
@@ -22,9 +23,10 @@ from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry
 from referee.onchain.book import Book, Holding, asset_of, entry_of
 from referee.onchain.credit import GAS, MARKET
-from referee.onchain.events import HoldingMark
-
-COUNTED = ("proven", "unprovable")
+from referee.onchain.events import HoldingMark, PositionMark
+from referee.onchain.liquidity_events import LiquidityAccrued
+from referee.onchain.position import COUNTED
+from referee.onchain.position_marks import WayOut, claimed_wei, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,11 @@ class Valued:
     """The sales as postings, for a liquidation."""
     digest: str
     evidence: bytes
+    positions: tuple[PositionMark, ...] = ()
+    accrued: tuple[LiquidityAccrued, ...] = ()
+    """What positions earned up to the block, to be recorded before the value."""
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+    """Logs behind that, by SHA-256."""
 
 
 @dataclass(slots=True)
@@ -232,23 +239,36 @@ def _status(sale: Sale) -> tuple[str, str]:
     return ("unprovable", "slot") if sale.misplaced else ("proven", "")
 
 
-def sell_out_entry(ledgers: tuple[str, ...], sales: Sequence[Sale], marks: Sequence[HoldingMark]) -> Entry:
-    """Book the sales that count; what could not be sold stays in the book at no value."""
+def sell_out_entry(ledgers: tuple[str, ...], book: Book, marks: Sequence[HoldingMark], more: Mapping[tuple[str, str], int] = MappingProxyType({})) -> Entry:
+    """Book the sales that count, and what positions move; what could not be sold stays in the book at no value."""
     moves: dict[tuple[str, str], int] = {(BOOK, ETH): 0, (MARKET, ETH): 0, (GAS, ETH): 0}
-    for sale, mark in zip(sales, marks, strict=True):
-        if mark.status not in COUNTED:
+    moves |= more
+    for mark in marks:
+        holding = book.held(mark.token)
+        if mark.status not in COUNTED or holding is None:
             continue
-        asset, units = asset_of(sale.holding.token, sale.holding.shares), int(sale.holding.units_raw)
-        moves[BOOK, ETH] += int(mark.gross_wei) - int(mark.gas_wei)
-        moves[MARKET, ETH] -= int(mark.gross_wei)
-        moves[GAS, ETH] += int(mark.gas_wei)
-        moves[BOOK, asset], moves[MARKET, asset] = -units, units
+        asset, units = asset_of(holding.token, holding.shares), int(holding.units_raw)
+        sale = {(BOOK, ETH): int(mark.gross_wei) - int(mark.gas_wei), (MARKET, ETH): -int(mark.gross_wei), (GAS, ETH): int(mark.gas_wei)}
+        for key, amount in (sale | {(BOOK, asset): -units, (MARKET, asset): units}).items():
+            moves[key] = moves.get(key, 0) + amount
     return entry_of(ledgers, moves)
 
 
-def valued(book: Book, ledgers: tuple[str, ...], sales: Sequence[Sale], gas_price_wei: Wei, digest: str, evidence: bytes) -> Valued:
-    """Sum a book's marks."""
+def valued(
+    book: Book, ledgers: tuple[str, ...], sales: Sequence[Sale], gas_price_wei: Wei, digest: str, evidence: bytes, out: WayOut | None = None
+) -> Valued:
+    """Sum a book's marks; `out` is how its positions are closed, where it has any."""
     marks = tuple(marked(sale, book.approvals, gas_price_wei) for sale in sales)
-    unproven = sum((mark.value_wei for mark in marks if mark.status == "unprovable"), Wei(0))
-    value = sum((mark.value_wei for mark in marks), book.eth_wei)
-    return Valued(ledgers, book.eth_wei, marks, value, unproven, sell_out_entry(ledgers, sales, marks), digest, evidence)
+    if out is None or not out.exits:
+        value = sum((mark.value_wei for mark in marks), book.eth_wei)
+        return Valued(ledgers, book.eth_wei, marks, value, unproven_wei(marks), sell_out_entry(ledgers, book, marks), digest, evidence)
+    parts = split(book, out.whole, marks, out.exits, gas_price_wei)
+    value = sum((mark.value_wei for mark in (*parts.holdings, *parts.positions)), book.eth_wei)
+    unproven = sum((claimed_wei(mark) for mark in parts.positions), unproven_wei(parts.holdings))
+    entry = sell_out_entry(ledgers, book, parts.holdings, parts.moves)
+    return Valued(ledgers, book.eth_wei, parts.holdings, value, unproven, entry, digest, evidence, parts.positions, tuple(out.accrued.events), out.accrued.blobs)
+
+
+def unproven_wei(marks: Iterable[HoldingMark]) -> Wei:
+    """Part of marks that rests on claims."""
+    return sum((mark.value_wei for mark in marks if mark.status == "unprovable"), Wei(0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from chain.pools import Pool
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event
 from ledgers.money import TokenRaw
@@ -37,6 +38,7 @@ class Position:
     liquidity: int
     put_in: tuple[TokenRaw, TokenRaw]
     """What left the book for it of both tokens."""
+    opened_block: int
     block: int
     """The last block that its fees are counted of; at first the one it was opened at."""
     block_hash: str
@@ -57,8 +59,35 @@ def opened_position(event: LiquidityOpened) -> Position:
         id=event.position, venue=event.venue, pool=event.pool, token0=event.token0, token1=event.token1, asset0=event.asset0,
         asset1=event.asset1, fee_ppm=event.fee_ppm, tick_spacing=event.tick_spacing, hooks=event.hooks, tick_lower=event.tick_lower,
         tick_upper=event.tick_upper, liquidity=int(event.liquidity_raw), put_in=(event.amount0_raw, event.amount1_raw),
-        block=event.pin.block, block_hash=event.pin.block_hash,
+        opened_block=event.pin.block, block=event.pin.block, block_hash=event.pin.block_hash,
     )  # fmt: skip
+
+
+def pool_of(position: Position) -> Pool:
+    """The pool of a position, from what its opening recorded."""
+    return Pool(
+        venue=position.venue, key=position.pool, token0=position.token0, token1=position.token1, fee_ppm=position.fee_ppm,
+        tick_spacing=position.tick_spacing, hooks=position.hooks, born_block=0,
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Accrued:
+    """What positions earned up to a block."""
+
+    events: list[LiquidityAccrued] = field(default_factory=list)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    fees_of: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By position, since its opening."""
+    price_of: dict[str, int] = field(default_factory=dict)
+    """Square root price of each pool at the block."""
+
+    def add(self, other: Accrued) -> None:
+        """Take in what another pool's positions earned."""
+        self.events += other.events
+        self.blobs |= other.blobs
+        self.fees_of |= other.fees_of
+        self.price_of |= other.price_of
 
 
 @dataclass(slots=True)

@@ -28,6 +28,8 @@ from referee.onchain.events import (
 )  # fmt: skip
 from referee.onchain.further_court import FurtherCourt, is_further
 from referee.onchain.further_events import DelayedReverted, FurtherBoardTaken, OrderSkipped, RouteRemembered
+from referee.onchain.liquidity_court import LiquidityCourt
+from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, LiquidityOpened
 from referee.onchain.marks import COUNTED
 from referee.onchain.opening import paper_wallet
 from referee.onchain.rules import Rules, rules_named
@@ -106,6 +108,7 @@ class _Court:
         self._expected: dict[str, deque[Adjudged]] = {}
         """By run, what the rules make of the last board and is still to be recorded."""
         self._further = FurtherCourt(self._state, _same)
+        self._liquidity = LiquidityCourt(self._state, _same)
         self._scores: list[tuple[int, RunScored]] = []
         self._last_link = ""
         self._rotated: tuple[int, dict[str, int]] = (-1, {})
@@ -144,6 +147,12 @@ class _Court:
                 self._further.board(self.rules, event, self._asked(event))
             case RouteRemembered():
                 self._further.remembered(event)
+            case LiquidityOpened():
+                self._liquidity.opened(self.rules, event, self._asked(event))
+            case LiquidityAccrued():
+                self._liquidity.accrued(event)
+            case LiquidityClosed():
+                self._liquidity.closed(event, self._asked(event))
             case OrderSkipped():
                 self._further.skip(event, self._asked(event))
             case _ if is_further(event) and isinstance(event, Adjudged | DelayedReverted):
@@ -256,7 +265,7 @@ class _Court:
         if ledgers != LEDGERS:
             _same("boards without an outcome", self._further.left(run_id), [])
 
-    def _asked(self, event: BoardTaken | FurtherBoardTaken | OrderSkipped | DelayedReverted | Adjudged) -> OrderAsked:
+    def _asked(self, event: BoardTaken | FurtherBoardTaken | OrderSkipped | DelayedReverted | LiquidityOpened | LiquidityClosed | Adjudged) -> OrderAsked:
         asked = self._state.runs[event.run_id].asked.get(event.order_id)
         if asked is None:
             raise Differs("order_id", event.order_id, "no such order was decided")
@@ -282,18 +291,20 @@ class _Court:
             _same("eth_wei", mark.eth_wei, self._state.books.of(mark.run_id, ledger).eth_wei)
         if mark.value_wei is not None:
             self._holdings(mark.run_id, mark.ledgers, mark.holdings)
-            _same("value_wei", mark.value_wei, _worth(mark.eth_wei, mark.holdings))
+            pooled, _, _ = self._liquidity.marked(mark.run_id, mark.ledgers, mark.positions)
+            _same("value_wei", mark.value_wei, _worth(mark.eth_wei + pooled, mark.holdings))
 
     def _liquidated(self, sold: WindowLiquidated) -> None:
         self._all_settled(sold.run_id)
         for ledger in sold.ledgers:
             _same("eth_wei", sold.eth_wei, self._state.books.of(sold.run_id, ledger).eth_wei)
         self._holdings(sold.run_id, sold.ledgers, sold.holdings)
-        _same("value_wei", sold.value_wei, _worth(sold.eth_wei, sold.holdings))
-        claimed = sum((holding.value_wei for holding in sold.holdings if holding.status == "unprovable"), Wei(0))
+        pooled, claimed_pooled, moves = self._liquidity.marked(sold.run_id, sold.ledgers, sold.positions)
+        _same("value_wei", sold.value_wei, _worth(sold.eth_wei + pooled, sold.holdings))
+        claimed = sum((holding.value_wei for holding in sold.holdings if holding.status == "unprovable"), claimed_pooled)
         _same("unproven_wei", sold.unproven_wei, claimed)
         _same("entry.ledgers", sold.entry.ledgers, sold.ledgers)
-        _same("entry.postings", _sums(sold.entry.postings), self._sales(sold))
+        _same("entry.postings", _sums(sold.entry.postings), self._sales(sold, moves))
         _same("late", sold.late, self._state.closed_late)
 
     def _holdings(self, run_id: str, ledgers: Sequence[str], marks: Sequence[HoldingMark]) -> None:
@@ -306,10 +317,9 @@ class _Court:
         for mark in marks:
             _same(f"holdings.{mark.token}.value_wei", mark.value_wei, max(mark.gross_wei - mark.gas_wei, Wei(0)))
 
-    def _sales(self, sold: WindowLiquidated) -> dict[tuple[str, str], int]:
-        """What moves when everything that counts is sold."""
+    def _sales(self, sold: WindowLiquidated, moves: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+        """What moves when everything that counts is sold, beside what the positions move."""
         book = self._state.books.of(sold.run_id, sold.ledgers[0])
-        moves: dict[tuple[str, str], int] = {}
         for mark in sold.holdings:
             holding = book.held(mark.token)
             if mark.status in COUNTED and holding is not None:

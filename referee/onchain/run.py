@@ -42,7 +42,7 @@ from referee.onchain.recording import pinned, record
 from referee.onchain.recovery import owed_events
 from referee.onchain.score import score_run, score_window
 from referee.onchain.state import assert_settled, order_id_of
-from referee.onchain.valuation import CLOCK, TURN, liquidations, marks, unmeasured
+from referee.onchain.valuation import CLOCK, TURN, liquidations, logs_of, marks, unmeasured
 
 RETRY_MS = 2_000
 """Between attempts to liquidate."""
@@ -349,7 +349,7 @@ async def mark_together(live: LiveWindow, run_id: str, clock: str, pin: Pin | No
     if pin is not None:
         try:
             valued = await live.desk.value(run_id, run.opened.wallet, tuple(books.values()), pin)
-            await record(live, *marks(run_id, clock, run.last_tick, pin, valued, live.clock.now_ms()))
+            await record(live, *marks(run_id, clock, run.last_tick, pin, valued, live.clock.now_ms()), blobs=logs_of(valued))
             return
         except ChainFault as error:
             fault = error.reason
@@ -396,7 +396,7 @@ async def sell_out_run(live: LiveWindow, run_id: str, pin: Pin) -> str:
             valued = await live.desk.value(run_id, live.state.runs[run_id].opened.wallet, books, pin)
         except ChainFault as fault:
             return fault.reason
-        blobs = {value.digest: value.evidence for value in valued}
+        blobs = logs_of(valued) | {value.digest: value.evidence for value in valued}
         await record(live, *liquidations(run_id, pin, valued, live.state.closed_late, live.clock.now_ms()), blobs=blobs)
         await liquidate_apart(live, run_id, pin)
     return ""

@@ -23,12 +23,13 @@ from referee.onchain.events import (
 )  # fmt: skip
 from referee.onchain.further_events import DelayedReverted, FurtherBoardTaken, OrderSkipped, RouteRemembered, WayTaken
 from referee.onchain.kinds import KINDS
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 
 ANSWERED = "ANSWERED"
 RECENT_KEPT = 16
 HISTORY_KEPT = 64
 TOLD = (DecisionMalformed, TurnUnavailable, TickMissed)
-OrderOutcome = FillCredited | OrderRefused | OrderNotFilled | OrderSkipped | DelayedReverted
+OrderOutcome = FillCredited | OrderRefused | OrderNotFilled | OrderSkipped | DelayedReverted | LiquidityOpened | LiquidityClosed
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,9 @@ class RunState:
             case FillCredited():
                 self._settle(event)
                 self._fill(event)
+            case LiquidityOpened() | LiquidityClosed():
+                self._settle(event)
+                self._pool(event)
             case RouteRemembered():
                 self._remember(event)
             case OrderRefused() | OrderNotFilled() | OrderSkipped() | DelayedReverted():
@@ -175,6 +179,12 @@ class RunState:
         if not self.trades or self.trades[-1].order_id != event.order_id:
             raise CorruptJournal(f"the route of {event.order_id} is remembered, but it was not the last fill")
         self.trades[-1] = replace(self.trades[-1], amount_raw=sum(int(way.amount_raw) for way in event.ways), ways=event.ways)
+
+    def _pool(self, event: LiquidityOpened | LiquidityClosed) -> None:
+        """A position opened or closed stands on its block like any fill."""
+        self.fills.append(Fill(event.order_id, event.ledgers, event.pin.block, event.pin.block_hash))
+        if HEADLINE in event.ledgers:
+            self.costs.apply(event)
 
     def _fill(self, fill: FillCredited) -> None:
         pins = {self.pins.get((fill.order_id, ledger)) for ledger in fill.ledgers}

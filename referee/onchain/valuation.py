@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from ledgers.events import Event
 from ledgers.money import Wei
 from referee.onchain.book import Book
 from referee.onchain.doors import Valued
@@ -13,9 +14,9 @@ TURN = "turn"
 CLOCK = "clock"
 
 
-def marks(run_id: str, clock: str, tick: int, pin: Pin, valued: Sequence[Valued], ts_ms: int) -> tuple[MarkTaken, ...]:
-    """Write down measured marks, one for each distinct book."""
-    return tuple(
+def marks(run_id: str, clock: str, tick: int, pin: Pin, valued: Sequence[Valued], ts_ms: int) -> tuple[Event, ...]:
+    """Write down measured marks, one for each distinct book, after what their positions earned."""
+    return (*accrued(valued), *(
         MarkTaken(
             run_id=run_id,
             ts_ms=ts_ms,
@@ -28,9 +29,10 @@ def marks(run_id: str, clock: str, tick: int, pin: Pin, valued: Sequence[Valued]
             value_wei=value.value_wei,
             fault="",
             digest=value.digest,
+            positions=value.positions,
         )
         for value in valued
-    )
+    ))
 
 
 def unmeasured(run_id: str, clock: str, tick: int, pin: Pin | None, books: Mapping[str, Book], fault: str, ts_ms: int) -> tuple[MarkTaken, ...]:
@@ -56,9 +58,9 @@ def unmeasured(run_id: str, clock: str, tick: int, pin: Pin | None, books: Mappi
     )
 
 
-def liquidations(run_id: str, pin: Pin, valued: Sequence[Valued], late: bool, ts_ms: int) -> tuple[WindowLiquidated, ...]:
-    """Write down a full liquidation, one for each distinct book."""
-    return tuple(
+def liquidations(run_id: str, pin: Pin, valued: Sequence[Valued], late: bool, ts_ms: int) -> tuple[Event, ...]:
+    """Write down a full liquidation, one for each distinct book, after what their positions earned; it closes them."""
+    return (*accrued(valued), *(
         WindowLiquidated(
             run_id=run_id,
             ts_ms=ts_ms,
@@ -71,6 +73,17 @@ def liquidations(run_id: str, pin: Pin, valued: Sequence[Valued], late: bool, ts
             late=late,
             entry=value.entry,
             evidence_sha256=value.digest,
+            positions=value.positions,
         )
         for value in valued
-    )
+    ))
+
+
+def accrued(valued: Sequence[Valued]) -> Iterator[Event]:
+    """What positions earned up to the valued block."""
+    return (event for value in valued for event in value.accrued)
+
+
+def logs_of(valued: Sequence[Valued]) -> dict[str, bytes]:
+    """The logs behind that, by SHA-256."""
+    return {digest: logs for value in valued for digest, logs in value.blobs.items()}

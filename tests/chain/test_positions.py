@@ -15,7 +15,7 @@ from chain.liquidity.amounts import amounts_of, liquidity_for
 from chain.liquidity.ticks import SQRT_PRICE_MAX, SQRT_PRICE_MIN, TICK_MAX
 from chain.network import load_network
 from chain.pools import NATIVE, Pool, discover
-from chain.position_proofs import Closing, ClosingProof, Opening, OpeningProof, PoolReading, Stopped
+from chain.position_proofs import COLLECT_GAS, Closing, ClosingProof, Opening, OpeningProof, PoolReading, Stopped
 from chain.positions import AMOUNT_WHOLE, DEADLINE_NEVER, Placed, amounts_making, approvals_of, away_txs, close_tx, is_eth, mint_tx, range_refusal
 from chain.simulate import answered
 from chain.trade import Purse
@@ -247,3 +247,21 @@ def test_a_range_is_on_the_grid_of_its_pool_or_says_why_not(lower, upper, said):
 def test_the_least_amounts_of_some_liquidity_make_at_least_it(liquidity, price, lower, width):
     upper = min(lower + width, TICK_MAX)
     assert liquidity_for(price, lower, upper, *amounts_making(liquidity, price, lower, upper)) >= liquidity
+
+
+@pytest.mark.parametrize("kind", POOLS)
+async def test_closing_with_fees_takes_at_most_the_gas_of_collecting_them_more(ground, kind):
+    """The position in simulation has earned nothing yet: what collecting fees adds is charged on top."""
+    bench = await Bench.at(ground, kind)
+    now = await bench.now()
+    placed, amounts = bench.placed(now.tick, spacings=100), bench.sizes()
+    opening = await bench.open(placed, amounts, now)
+    bench.fund()
+    _, receipts = bench.send(*(approval.tx for approval in approvals_of(ground.network, bench.pool)), mint_tx(ground.network, placed, *amounts, opening.liquidity, WALLET))
+    number = int(next(log["topics"][3] for log in receipts[-1]["logs"] if len(log["topics"]) == 4 and log["topics"][1] == "0x" + "0" * 64), 16)
+    ground.chain.step(30)
+    later = await Bench.at(ground, kind)
+    closing = await later.close(placed, opening.liquidity, await later.now())
+    moved, receipts = bench.send(close_tx(ground.network, placed, number, opening.liquidity, WALLET))
+    assert min(bench.by_side(moved)[0] - closing.amounts[0], bench.by_side(moved)[1] - closing.amounts[1]) >= 0
+    assert closing.gas < int(receipts[0]["gasUsed"], 16) <= closing.gas + COLLECT_GAS[bench.pool.venue]

@@ -1,0 +1,338 @@
+"""The liquidity desk: positions opened, followed and closed on one chain (ONC-21).
+
+Opening runs after the filled orders of its decision; what it put in leaves the wallet before the next one by plain transfers, so
+that liquidity on paper never serves its own run. Closing stands on the pinned block alone: a price that only the run's own orders
+moved pays nobody. What real swaps left a position is followed in the pool's own logs up to the same block; where that cannot be
+told, nothing is closed and nothing is marked.
+Source: 001 §2.2, §5.10; design §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from chain.balance_slot import BalanceSlot, SlotBook
+from chain.gas import fee_wei
+from chain.header import Header
+from chain.liquidity import carriers
+from chain.liquidity.amounts import amounts_of, liquidity_for
+from chain.network import Network
+from chain.pools import NATIVE, Pool, PoolGraph
+from chain.position_proofs import COLLECT_GAS, Closing, ClosingProof, Opening, OpeningProof, PoolNow, PoolReading, Stopped
+from chain.positions import Placed, away_txs, is_eth
+from chain.router import Tx
+from chain.rpc import RpcDoor
+from chain.simulate import Simulated, Simulation, SimulationRefused, answered
+from chain.tokens import read_facts
+from chain.trade import Purse, evidence
+from ledgers.clock import Clock
+from ledgers.errors import ChainFault
+from ledgers.events import Event
+from ledgers.identity import sha256_hex
+from ledgers.money import TokenRaw, Wei
+from ledgers.postings import ETH
+from referee.onchain.book import Book, Holding
+from referee.onchain.credit import not_filled
+from referee.onchain.decision import OPEN_LP
+from referee.onchain.events import OrderAsked, Pin
+from referee.onchain.liquidity import (
+    NO_OBJECTION, Objection, Range, asset_of_side, closing_entry, eth_objection, lp_refusal, opening_entry, pool_objection, range_objection,
+    range_of, share_objection, share_ppm, sides_objection,
+)  # fmt: skip
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
+from referee.onchain.position import Accrued, Position, pool_of
+from referee.onchain.position_marks import Exit, WayOut, with_exits
+from referee.onchain.positions_followed import Follower
+from referee.onchain.rows import dumped
+from referee.onchain.rules import Rules
+
+UNREADABLE, REVERTED = "unreadable", "reverted"
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """One liquidity order and where it stands in its decision."""
+
+    run_id: str
+    wallet: str
+    order_id: str
+    pin: Pin
+    header: Header
+    opening: Mapping[str, Book]
+    """The books that the decision began with, by ledger."""
+    prefix: Mapping[str, tuple[Tx, ...]]
+    """What the decision filled so far, by ledger."""
+    graph: PoolGraph
+    age_ms: Callable[[Pin], int]
+
+
+@dataclass(slots=True)
+class Done:
+    """What became of one order, and what the decision's later orders stand on."""
+
+    events: list[Event] = field(default_factory=list)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    opening: dict[str, Book] = field(default_factory=dict)
+    prefix: dict[str, tuple[Tx, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class LiquidityDesk:
+    """Referees liquidity orders and says what positions would bring."""
+
+    rpc: RpcDoor
+    network: Network
+    rules: Rules
+    clock: Clock
+    slots: SlotBook
+    follower: Follower = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.follower = Follower(self.rpc, self.network)
+
+    async def order(self, at: Sitting, asked: OrderAsked, books: Mapping[str, Book]) -> Done:
+        """Referee one order on every ledger. Raises: ChainFault."""
+        done = Done()
+        if asked.side == OPEN_LP:
+            await self._open(done, at, asked, books)
+        else:
+            await self._close(done, at, asked, books)
+        return done
+
+    # --- open -------------------------------------------------------------------------------------------------------
+
+    async def _open(self, done: Done, at: Sitting, asked: OrderAsked, books: Mapping[str, Book]) -> None:
+        pool = at.graph.pools.get(asked.pool)
+        objection = pool_objection(self.network, pool, carriers.refusal(pool) if pool else "")
+        span = Range(0, 0)
+        if pool and not objection[0]:
+            span = range_of(asked, pool, await self._decimals(asked, pool, at.header))
+            objection = range_objection(pool, span)
+        if pool is None or objection[0]:
+            self._refuse(done, at, tuple(books), objection)
+            return
+        placed = Placed(pool, span.lower, span.upper)
+        for ledgers in _alike(at, books):
+            await self._open_on(done, at, asked, placed, ledgers, books[ledgers[0]])
+
+    async def _decimals(self, asked: OrderAsked, pool: Pool, header: Header) -> tuple[int, int]:
+        """Decimals of both tokens, where the order speaks of prices. Raises: ChainFault when a token does not tell."""
+        if not asked.price_lower:
+            return 0, 0
+        facts = await read_facts(self.rpc, [token for token in (pool.token0, pool.token1) if token != NATIVE], header.block)
+        told = [18 if token == NATIVE else facts[token].decimals for token in (pool.token0, pool.token1)]
+        if told[0] is None or told[1] is None:
+            raise ChainFault("unreadable", "a token of the pool does not tell its decimals: give the range in ticks")
+        return told[0], told[1]
+
+    async def _open_on(self, done: Done, at: Sitting, asked: OrderAsked, placed: Placed, ledgers: tuple[str, ...], book: Book) -> None:
+        assert asked.amount0_raw is not None and asked.amount1_raw is not None
+        amounts, pool = (int(asked.amount0_raw), int(asked.amount1_raw)), placed.pool
+        slots = await self._slots(pool, at)
+        slotless = [token for token in _tokens(self.network, pool) if token not in slots or slots[token].shares]
+        if (objection := sides_objection(self.rules, self.network, pool, amounts, book, slotless, at.pin.base_fee_wei))[0]:
+            self._refuse(done, at, ledgers, objection)
+            return
+        purse = await self._purse(at, ledgers[0], slots)
+        reading = PoolReading(self.network, at.header, purse, pool)
+        now = reading.read((await self._asked([reading.simulation]))[0])
+        liquidity = liquidity_for(now.sqrt_price_x96, placed.lower, placed.upper, *amounts)
+        if (objection := self._liquidity_objection(liquidity, book, pool, now))[0]:
+            self._refuse(done, at, ledgers, objection)
+            return
+        held = {holding.token: int(holding.units_raw) for holding in book.holdings if holding.token in slots}
+        proof = OpeningProof(self.network, at.header, purse, placed, amounts, liquidity, held, book.approvals)
+        owed = amounts_of(liquidity, now.sqrt_price_x96, placed.lower, placed.upper, round_up=True)
+        (simulated,), kept = await self._proven([proof.simulation])
+        opening = proof.read(simulated, liquidity, owed)
+        if isinstance(opening, Stopped):
+            self._stop(done, at, ledgers, opening)
+            return
+        event = self._opened(at, ledgers, placed, opening, now, share_ppm(liquidity, book, pool.key, now.liquidity), sha256_hex(kept))
+        self._open_or_refuse(done, at, event, pool, book, kept)
+
+    def _liquidity_objection(self, liquidity: int, book: Book, pool: Pool, now: PoolNow) -> Objection:
+        if not liquidity:
+            return "lp_range", f"the amounts make no liquidity in this range while the price is at tick {now.tick}"
+        return share_objection(self.rules, share_ppm(liquidity, book, pool.key, now.liquidity))
+
+    def _open_or_refuse(self, done: Done, at: Sitting, event: LiquidityOpened, pool: Pool, book: Book, kept: bytes) -> None:
+        """Take an opening in that leaves the exits paid and stands on a young block."""
+        amounts, gas_wei = (int(event.amount0_raw), int(event.amount1_raw)), int(event.gas_wei)
+        eth_wei = sum(raw for asset, raw in zip((event.asset0, event.asset1), amounts, strict=True) if asset == ETH)
+        objection = self._too_old(at) or eth_objection(self.rules, self.network, pool, book, eth_wei, gas_wei, at.pin.base_fee_wei)
+        if objection[0]:
+            self._refuse(done, at, event.ledgers, objection)
+            return
+        done.events.append(event)
+        done.blobs[event.evidence_sha256] = kept
+        done.prefix |= {ledger: at.prefix[ledger] + away_txs(self.network, pool, amounts, gas_wei) for ledger in event.ledgers}
+
+    def _opened(self, at: Sitting, ledgers: tuple[str, ...], placed: Placed, opening: Opening, now: PoolNow, share: int, digest: str) -> LiquidityOpened:
+        pool, gas_price = placed.pool, at.pin.base_fee_wei
+        gas_wei = fee_wei(opening.mint_gas + sum(gas for _, gas in opening.approve_gas), gas_price)
+        assets = asset_of_side(self.network, pool.token0), asset_of_side(self.network, pool.token1)
+        return LiquidityOpened(
+            run_id=at.run_id, ts_ms=self.clock.now_ms(), order_id=at.order_id, ledgers=ledgers, position=at.order_id, venue=pool.venue,
+            pool=pool.key, token0=pool.token0, token1=pool.token1, asset0=assets[0], asset1=assets[1], fee_ppm=pool.fee_ppm,
+            tick_spacing=pool.tick_spacing, hooks=pool.hooks, tick_lower=placed.lower, tick_upper=placed.upper,
+            liquidity_raw=TokenRaw(opening.liquidity), amount0_raw=TokenRaw(opening.amounts[0]), amount1_raw=TokenRaw(opening.amounts[1]),
+            pool_liquidity_raw=TokenRaw(now.liquidity), share_ppm=share, gas_wei=gas_wei,
+            approvals=tuple(key for key, _ in opening.approve_gas), pin=at.pin, evidence_sha256=digest,
+            entry=opening_entry(ledgers, assets, opening.amounts, int(gas_wei)),
+        )  # fmt: skip
+
+    # --- close ------------------------------------------------------------------------------------------------------
+
+    async def _close(self, done: Done, at: Sitting, asked: OrderAsked, books: Mapping[str, Book]) -> None:
+        holding = {ledger: book for ledger, book in books.items() if book.position(asked.position)}
+        if missing := tuple(ledger for ledger in books if ledger not in holding):
+            self._refuse(done, at, missing, ("no_position", f"no open position {asked.position}"))
+        for ledgers in _alike(at, holding):
+            await self._close_on(done, at, asked.position, ledgers, holding[ledgers[0]])
+
+    async def _close_on(self, done: Done, at: Sitting, position_id: str, ledgers: tuple[str, ...], book: Book) -> None:
+        position = book.position(position_id)
+        assert position is not None
+        beside = [other for other in book.positions if other.pool == position.pool]
+        accrued = await self.follower.to(at.run_id, ledgers, beside, at.header, self.clock.now_ms())
+        done.events += accrued.events
+        done.blobs |= accrued.blobs
+        ((exit_, stopped),), kept = await self._exits(at.wallet, book, [position], at.header, accrued)
+        if stopped:
+            self._stop(done, at, ledgers, stopped)
+            return
+        gas_wei = fee_wei(exit_.gas, at.pin.base_fee_wei)
+        objection = self._too_old(at) or NO_OBJECTION
+        if gas_wei > book.eth_wei:
+            objection = "insufficient_eth", f"gas {gas_wei} wei > {book.eth_wei} held"
+        if objection[0]:
+            self._refuse(done, at, ledgers, objection)
+            return
+        digest = sha256_hex(kept)
+        done.blobs[digest] = kept
+        done.events.append(LiquidityClosed(
+            run_id=at.run_id, ts_ms=self.clock.now_ms(), order_id=at.order_id, ledgers=ledgers, position=position_id,
+            amount0_raw=TokenRaw(exit_.principal[0]), amount1_raw=TokenRaw(exit_.principal[1]), fees0_raw=TokenRaw(exit_.fees[0]),
+            fees1_raw=TokenRaw(exit_.fees[1]), gas_wei=gas_wei, pin=at.pin, evidence_sha256=digest,
+            entry=closing_entry(ledgers, position, exit_.principal, exit_.fees, int(gas_wei)),
+        ))  # fmt: skip
+        done.opening |= {ledger: _brought(at.opening[ledger], exit_, int(gas_wei)) for ledger in ledgers}
+
+    # --- what positions would bring ---------------------------------------------------------------------------------
+
+    async def exits(self, run_id: str, wallet: str, ledgers: tuple[str, ...], book: Book, header: Header) -> WayOut:
+        """Follow every position of a book to a block and close all of them in simulation, each by itself. Raises: ChainFault."""
+        if not book.positions:
+            return WayOut(book)
+        accrued = Accrued()
+        for pool in dict.fromkeys(position.pool for position in book.positions):
+            beside = [position for position in book.positions if position.pool == pool]
+            accrued.add(await self.follower.to(run_id, ledgers, beside, header, self.clock.now_ms()))
+        found, kept = await self._exits(wallet, book, book.positions, header, accrued)
+        exits = tuple(exit_ for exit_, _ in found)
+        return WayOut(with_exits(book, exits), exits, accrued, kept)
+
+    async def _exits(self, wallet: str, book: Book, positions: Sequence[Position], header: Header, accrued: Accrued) -> tuple[list[tuple[Exit, Stopped | None]], bytes]:
+        proofs = [await self._closing(wallet, book, position, header, accrued) for position in positions]
+        asked = [proof for proof in proofs if isinstance(proof, ClosingProof)]
+        numbered, _ = await self._proven([proof.simulation for proof in asked])
+        stopped: dict[ClosingProof, Stopped | Closing | None] = {proof: proof.numbered(told) for proof, told in zip(asked, numbered, strict=True)}
+        whole = [proof for proof in asked if stopped[proof] is None]
+        told, kept = await self._proven([proof.simulation for proof in whole])
+        stopped |= {proof: proof.read(done) for proof, done in zip(whole, told, strict=True)}
+        return [self._exit(position, stopped[proof] if isinstance(proof, ClosingProof) else proof, accrued) for position, proof in zip(positions, proofs, strict=True)], kept
+
+    def _exit(self, position: Position, told: Closing | Stopped | None, accrued: Accrued) -> tuple[Exit, Stopped | None]:
+        assert told is not None
+        price, fees = accrued.price_of[position.pool], accrued.fees_of[position.id]
+        if isinstance(told, Stopped):
+            principal = amounts_of(position.liquidity, price, position.tick_lower, position.tick_upper)
+            failure = REVERTED if told.word == REVERTED else UNREADABLE
+            return Exit(position, price, principal, fees, 0, failure, told.reason), told
+        return Exit(position, price, told.amounts, fees, told.gas + (COLLECT_GAS[position.venue] if any(fees) else 0)), None
+
+    async def _closing(self, wallet: str, book: Book, position: Position, header: Header, accrued: Accrued) -> ClosingProof | Stopped:
+        placed = Placed(pool_of(position), position.tick_lower, position.tick_upper)
+        slots, held = {}, {}
+        for token in _tokens(self.network, placed.pool):
+            slot, holding = await self.slots.of(token, wallet, header), book.held(token)
+            if slot is None or slot.shares or (holding and holding.shares):
+                return Stopped("unprovable", f"the balance of {token} cannot be put in place")
+            slots[token], held[token] = slot, int(holding.units_raw) if holding else 0
+        price = accrued.price_of[position.pool]
+        return ClosingProof(self.network, header, wallet, int(book.eth_wei), placed, position.liquidity, price, slots, held)
+
+    # --- the wallet and the node ------------------------------------------------------------------------------------
+
+    async def _slots(self, pool: Pool, at: Sitting) -> dict[str, BalanceSlot]:
+        found = {token: await self.slots.of(token, at.wallet, at.header) for token in _tokens(self.network, pool)}
+        return {token: slot for token, slot in found.items() if slot is not None}
+
+    async def _purse(self, at: Sitting, ledger: str, traded: Mapping[str, BalanceSlot]) -> Purse:
+        """The wallet with its whole book as it stood before the decision; of what is put in nothing when nothing was held, whatever a stranger sent."""
+        opening = at.opening[ledger]
+        writes = [slot.write(0) for token, slot in traded.items() if opening.held(token) is None]
+        for holding in opening.holdings:
+            slot = await self.slots.of(holding.token, at.wallet, at.header)
+            if slot is not None and slot.shares == holding.shares:
+                writes.append(slot.write(int(holding.units_raw)))
+        return Purse(at.wallet, int(opening.eth_wei), tuple(writes), at.prefix[ledger])
+
+    async def _proven(self, simulations: Sequence[Simulation]) -> tuple[list[Simulated], bytes]:
+        """Ask simulations in one round trip; what they did, and the evidence. Raises: ChainFault when the node refuses."""
+        answers = await self.rpc.batch([simulation.request() for simulation in simulations]) if simulations else []
+        kept = dumped([evidence(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)])
+        return [_trusted(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)], kept
+
+    async def _asked(self, simulations: Sequence[Simulation]) -> list[Simulated]:
+        return (await self._proven(simulations))[0]
+
+    # --- outcomes ---------------------------------------------------------------------------------------------------
+
+    def _too_old(self, at: Sitting) -> Objection | None:
+        age_ms = at.age_ms(at.pin)
+        return ("board_too_old", f"{age_ms} ms old, at most {self.rules.board_age_ms_max}") if age_ms > self.rules.board_age_ms_max else None
+
+    def _refuse(self, done: Done, at: Sitting, ledgers: Sequence[str], objection: Objection) -> None:
+        done.events.append(lp_refusal(at.run_id, at.order_id, ledgers, objection, self.clock.now_ms()))
+
+    def _stop(self, done: Done, at: Sitting, ledgers: Sequence[str], stopped: Stopped) -> None:
+        reason = REVERTED if stopped.word == REVERTED else "unprovable_no_quote"
+        done.events.append(not_filled(at.run_id, at.order_id, ledgers, reason, stopped.reason, self.clock.now_ms()))
+
+
+def _tokens(network: Network, pool: Pool) -> list[str]:
+    return [token for token in (pool.token0, pool.token1) if not is_eth(network, token)]
+
+
+def _alike(at: Sitting, books: Mapping[str, Book]) -> list[tuple[str, ...]]:
+    """Ledgers that stand alike in everything, so that one simulation says it for all of them."""
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for ledger, book in books.items():
+        key = (replace(book, ledger=""), replace(at.opening[ledger], ledger=""), at.prefix[ledger])
+        groups.setdefault(key, []).append(ledger)
+    return [tuple(group) for group in groups.values()]
+
+
+def _brought(book: Book, exit_: Exit, gas_wei: int) -> Book:
+    """A decision's opening book with what a closing brought, so that later orders find it there."""
+    held = {holding.token: holding for holding in book.holdings}
+    eth_wei = int(book.eth_wei) - gas_wei
+    for asset, raw in exit_.sides:
+        if asset == ETH:
+            eth_wei += raw
+        elif raw:
+            holding = held.get(asset, Holding(asset, TokenRaw(0), False, ""))
+            held[asset] = replace(holding, units_raw=holding.units_raw + TokenRaw(raw))
+    holdings = tuple(sorted(held.values(), key=lambda holding: holding.token))
+    return replace(book, eth_wei=Wei(max(eth_wei, 0)), holdings=holdings)
+
+
+def _trusted(simulation: Simulation, answer: Any) -> Simulated:
+    try:
+        return answered(simulation, answer)
+    except SimulationRefused as refused:
+        raise ChainFault(refused.word, "the node refused to simulate a position") from None
