@@ -1,7 +1,7 @@
 """What the market shows at one block: tokens with their prices, depth, volume and short history.
 
 A token is shown when our routes reach it, its decimals are known, and a pool of it has a price. Prices are those of the
-deepest pool; a price in the dollar token is turned into wei by the median of the deep ETH pools of that token.
+deepest pool without a hook, if there is one; a price in the dollar token is turned into wei by the median of the deep ETH pools of that token.
 Units: wei per whole token, rounded down; liquidity is the ETH side alone.
 """
 
@@ -14,7 +14,8 @@ from functools import cached_property
 
 from chain.header import Header
 from chain.network import Network
-from chain.pools import NATIVE, Pool, PoolGraph
+from chain.paths import STEEP_FEE_PPM, Hop, router_of
+from chain.pools import Pool, PoolGraph
 from chain.tape import HOUR_S, STEPS_MAX, VOLUME_S, Activity, PoolTape, Ratio, TapeView, grouped
 from chain.tokens import TokenFacts
 from ledgers.money import MicroUsd, TokenRaw, Wei, mul_div_floor
@@ -144,6 +145,8 @@ class PoolMarket:
     born_block: int
     quote: str
     """ETH or USDG."""
+    fork: str = ""
+    """The other exchange whose pool it is; empty for Uniswap's own."""
     price_wei: Wei
     liquidity_wei: Wei
     token_raw: TokenRaw
@@ -162,7 +165,7 @@ class TokenMarket:
     decimals: int
     total_supply_raw: TokenRaw | None
     price_wei: Wei
-    """Wei for one whole token in the deepest pool, rounded down."""
+    """Wei for one whole token in the first pool, rounded down."""
     liquidity_wei: Wei
     """ETH side of its pools: an upper bound of what could be taken out of them."""
     short: Trading
@@ -176,7 +179,7 @@ class TokenMarket:
     age_s: int
     """Since then, by the chain's usual block time."""
     pools: tuple[PoolMarket, ...]
-    """Deepest first."""
+    """Deepest first; those whose price is doubtful last."""
     history: tuple[PricePoint, ...]
     """Of the deepest pool, oldest first, in equal steps, at most 60."""
 
@@ -220,7 +223,7 @@ class MarketView:
         facts = self._facts.get(token)
         if facts is None or facts.decimals is None:
             return {}
-        return {pool.key: wei for pool in self._graph.hub_pools_of(token) if (wei := self._depth_wei(pool, token, 10**facts.decimals))}
+        return {pool.key: wei for pool in self._graph.hub_pools_of(token, hooked=True) if (wei := self._depth_wei(pool, token, 10**facts.decimals))}
 
     def _depth_wei(self, pool: Pool, token: str, scale: int) -> int:
         """ETH side of a pool; 0 when our routes do not reach it or it has no price."""
@@ -235,8 +238,8 @@ class MarketView:
         facts, now_s = self._facts[token], self._header.ts_s
         assert facts.decimals is not None
         scale = 10**facts.decimals
-        pools = [pool for pool in self._graph.hub_pools_of(token) if reachable(pool, self._network)]
-        shown = sorted((pool for pool in pools if pool.key in liquidity), key=lambda pool: (-liquidity[pool.key], pool.key))
+        pools = [pool for pool in self._graph.hub_pools_of(token, hooked=True) if reachable(pool, self._network)]
+        shown = sorted((pool for pool in pools if pool.key in liquidity), key=lambda pool: (doubtful(pool), -liquidity[pool.key], pool.key))
         markets = [self._pool(pool, token, scale, liquidity[pool.key]) for pool in shown]
         deepest, born_block = markets[0], min(pool.born_block for pool in pools)
         return TokenMarket(
@@ -256,7 +259,7 @@ class MarketView:
         assert ratio is not None
         return PoolMarket(
             key=pool.key, venue=pool.venue, fee_ppm=pool.fee_ppm, tick_spacing=pool.tick_spacing, hooks=pool.hooks, born_block=pool.born_block,
-            quote="USDG" if hub == self._network.usdg else self._network.native_symbol, price_wei=_price_wei(scale, ratio, self._rate(hub)),
+            fork=pool.fork, quote="USDG" if hub == self._network.usdg else self._network.native_symbol, price_wei=_price_wei(scale, ratio, self._rate(hub)),
             liquidity_wei=Wei(liquidity_wei), token_raw=TokenRaw(state.depth_raw(pool, token)), trades=self._trades(pool, token, scale),
         )  # fmt: skip
 
@@ -300,9 +303,13 @@ class MarketView:
 
 
 def reachable(pool: Pool, network: Network) -> bool:
-    """Tell whether our routes can use a pool: v2 and v3 through WETH or USDG, hook-less v4 with native ETH."""
-    v4_reached = NATIVE in (pool.token0, pool.token1) and network.universal_router is not None
-    return not pool.hooked and (pool.venue != "v4" or v4_reached)
+    """Tell whether some router that we know trades in a pool."""
+    return router_of(network, (Hop(pool, pool.token0, pool.token1),)) is not None
+
+
+def doubtful(pool: Pool) -> bool:
+    """Tell whether a pool's price is taken only where there is no other: a hook may change what it brings, or its own fee takes half."""
+    return pool.hooked or pool.fee_ppm >= STEEP_FEE_PPM
 
 
 def _total(parts: Iterable[Trading]) -> Trading:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from chain.gas import fee_wei
 from chain.outside.told import Told
-from chain.pools import NATIVE
+from chain.pools import DYNAMIC_FEE, NATIVE
 from chain.snapshot import Candle, MarketSnapshot, PoolMarket, TokenMarket, Trading
 from ledgers.events import Event
 from ledgers.identity import canonical_bytes
@@ -169,8 +169,8 @@ def pool_shown(pool: PoolMarket) -> dict[str, object]:
     """One pool of a token."""
     return {
         "pool": pool.key,
-        "dex": f"{DEX}-{pool.venue}",
-        "fee_ppm": pool.fee_ppm,
+        "dex": pool.fork or f"{DEX}-{pool.venue}",
+        "fee_ppm": None if pool.fee_ppm >= DYNAMIC_FEE else pool.fee_ppm,
         "hooks": None if pool.hooks == NATIVE else pool.hooks,
         "quote": pool.quote,
         "price_wei": str(pool.price_wei),

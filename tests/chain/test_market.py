@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 import pytest
 
 from chain.devnet.calls import Tx, encode
+from chain.logs import Log
 from chain.market import MarketIndex
 from chain.network import load_network
-from chain.pools import PoolGraph
+from chain.pools import NATIVE, Pool, PoolGraph
+from chain.router import buy_routes
+from chain.swaps import happening
 from ledgers.errors import ChainFault
 from ledgers.money import Wei
 from tests.chain.lies import door_through, door_to, refusal
@@ -186,6 +189,52 @@ async def test_a_pin_on_another_chain_is_noticed(chain, door):
     await index.advance(chain.height)
     with pytest.raises(ChainFault, match="reorged"):
         index.snapshot(Pin(chain.height, "0x" + "00" * 32))
+
+
+# --- hooks, copies and other exchanges ------------------------------------------------------------------------------------
+
+
+async def test_a_token_that_only_has_pools_with_hooks_is_shown_with_its_hook(chain, door):
+    stall = chain.deployment.annex.stall("fee_after")
+    shown = next(token for token in (await fresh(chain, door)).tokens if token.address == stall.token.address)
+    assert [(pool.hooks, pool.price_wei > Wei(0)) for pool in shown.pools] == [(stall.hook.address, True)]
+
+
+async def test_a_pool_that_keeps_half_of_everything_never_tells_the_price(chain, door):
+    for name in ("PINE", "DUSK"):
+        market = market_of(await fresh(chain, door), chain, name)
+        steep = [pool.fee_ppm >= 500_000 for pool in market.pools]
+        assert steep == sorted(steep) and any(steep) and market.price_wei == market.pools[0].price_wei
+
+
+@pytest.mark.parametrize(("name", "symbol"), [("grove", "MOTE"), ("thicket", "FERN"), ("griddle", "HAZE")])
+async def test_a_swap_on_another_exchange_is_told_with_its_side_and_its_price(chain, door, name, symbol):
+    index, token = index_of(door), chain.deployment.token(symbol)
+    await index.advance(chain.height)
+    place = next(market.place for market in chain.deployment.annex.fork(name).markets if market.token == token)
+    before = pools_of(index.snapshot(pin_of(chain)))[place.key]
+    routes = buy_routes(NETWORK, index.graph, token.address, ETH // 10, chain.deployment.cast.visitor)
+    route = next(route for route in routes if route.hops[0].pool.key == place.key)
+    (receipt,) = chain.send(Tx(sender=chain.deployment.cast.visitor, to=route.swap.to, data=route.swap.data, value_wei=ETH // 10, gas=1_000_000))
+    assert receipt["status"] == "0x1"
+    await index.advance(chain.height)
+    after = pools_of(index.snapshot(pin_of(chain)))[place.key]
+    (swap,) = [swap for swap in after.trades.swaps(50) if swap.block == chain.height]
+    assert (after.fork, swap.side, swap.value_wei, after.price_wei > before.price_wei) == (name, "buy", Wei(ETH // 10), True)
+    assert after.trades.candles(60, 1)[0].close_wei == after.price_wei
+
+
+async def test_a_swap_log_of_another_exchange_in_the_wrong_shape_is_a_fault(chain):
+    place = chain.deployment.annex.fork("griddle").markets[0].place
+    topic = chain.deployment.annex.fork("griddle").swap_topic
+    pool = Pool(
+        venue="v3", key=place.key, token0=place.token0, token1=place.token1, fee_ppm=2_500, tick_spacing=50, hooks=NATIVE, born_block=0,
+        fork="griddle", swap_topic=topic,
+    )  # fmt: skip
+    log = Log(place.key, (topic,), b"\0" * 160, 5, "0x" + "11" * 32, 0, None)
+    with pytest.raises(ChainFault, match="expected 224"):
+        happening({place.key: pool}, None, log)
+    assert happening({place.key: replace(pool, swap_topic="")}, None, log) is None
 
 
 # --- gaps and reorganisations ---------------------------------------------------------------------------------------
