@@ -18,6 +18,7 @@ from chain.devnet.foundation import DEPLOY_GAS, PERMIT2
 from chain.devnet.hooks import GRADUATE, HOOKS, HookSpec
 from chain.devnet.miner import Miner
 from chain.devnet.places import ETH, HONEST, USDG, Deployment, Market, Token
+from chain.devnet.tricks import TRICKS, Trick, names
 from chain.devnet.venues import MAX, NATIVE, Place, Venues
 
 UNIT = 10**18
@@ -27,6 +28,7 @@ SUPPLY_RAW = 100_000_000 * UNIT
 DEPTH_WEI = 30 * ETH
 WRAPPED_WEI = 100_000 * ETH
 DOLLARS_RAW = 1_000_000_000 * USDG
+TRICK_WEI = 20 * ETH
 LAUNCH_GAS = 8_000_000
 LAUNCHES = (("Ivory Plover", "IVPL"), ("Teal Marten", "TEMA"))
 OFF_PATH = ("GLADE", "FJORD")
@@ -98,11 +100,24 @@ class Annex:
     hop_price_router: str
     rival: str
     """The rival's executor."""
+    tricks: tuple[Trick, ...]
+    """What the rival lies about and fails on."""
+    copycat: Market | None
+    """The pool of the token with the same symbol as the trick of that name."""
 
     @property
     def markets(self) -> tuple[Market, ...]:
-        """Every pool of the annex: stalls, ways off the path, forks."""
-        return (*(stall.market for stall in self.stalls), *self.off_path, *(market for fork in self.forks for market in fork.markets))
+        """Every pool of the annex: stalls, ways off the path, forks, tricks."""
+        return (
+            *(stall.market for stall in self.stalls),
+            *self.off_path,
+            *(market for fork in self.forks for market in fork.markets),
+            *(trick.market for trick in self.tricks),
+            *((self.copycat,) if self.copycat else ()),
+        )
+
+    def trick(self, name: str) -> Trick:
+        return next(trick for trick in self.tricks if trick.name == name)
 
     def stall(self, name: str) -> Stall:
         return next(stall for stall in self.stalls if stall.name == name)
@@ -111,7 +126,7 @@ class Annex:
         return next(fork for fork in self.forks if fork.name == name)
 
 
-NO_ANNEX = Annex(stalls=(), off_path=(), forks=(), launchpad="", launched=(), hop_price_router="", rival="")
+NO_ANNEX = Annex(stalls=(), off_path=(), forks=(), launchpad="", launched=(), hop_price_router="", rival="", tricks=(), copycat=None)
 """Before there is one."""
 
 
@@ -165,6 +180,7 @@ def annex(miner: Miner, toolchain: Path, compiled: Mapping[str, Artifact], built
     for fork in forks:
         made.send(*fork.openings(made.owner))
     launched = launches(made, launchpad)
+    tricks = open_tricks(made, built)
     found = Annex(
         stalls=tuple(stalls),
         off_path=tuple(off_path),
@@ -173,6 +189,8 @@ def annex(miner: Miner, toolchain: Path, compiled: Mapping[str, Artifact], built
         launched=launched,
         hop_price_router=router,
         rival=rival,
+        tricks=tuple(tricks[:-1]),
+        copycat=tricks[-1].market,
     )
     return found, [*endowment(built), *made.txs, *regulars_outfit(built, found)]
 
@@ -193,8 +211,8 @@ def worth_raw(token: Token, depth_wei: int) -> int:
     return depth_wei * ETH_USD * 10**token.decimals // (token.price * ETH)
 
 
-def v4_market(built: Deployment, token: Token, hub: str, place: Place, depth_wei: int = DEPTH_WEI) -> Market:
-    """A v4 pool of native ETH or dollars."""
+def market_at(built: Deployment, token: Token, hub: str, place: Place, depth_wei: int = DEPTH_WEI) -> Market:
+    """A pool of a token against ETH or dollars, at its opening price."""
     hub_raw = depth_wei * ETH_USD // USD * USDG // ETH if hub == "usdg" else depth_wei
     raw = (worth_raw(token, depth_wei), hub_raw)
     return Market(token=token, hub=hub, place=place, depth_wei=depth_wei, raw=raw if place.token0 == token.address else raw[::-1])
@@ -207,13 +225,13 @@ def hub_address(built: Deployment, hub: str) -> str:
 def hook_stalls(built: Deployment, tokens: list[Token]) -> Iterator[Stall]:
     for hook, token in zip(HOOKS, tokens, strict=False):
         place = built.venues.hooked(token.address, hub_address(built, hook.hub), hook.fee_ppm, hook.spacing, hook.address)
-        yield Stall(name=hook.name, hook=hook, market=v4_market(built, token, hook.hub, place))
+        yield Stall(name=hook.name, hook=hook, market=market_at(built, token, hook.hub, place))
 
 
 def odd_stalls(built: Deployment, tokens: list[Token]) -> Iterator[Stall]:
     for (name, hub, fee_ppm, spacing), token in zip(ODD_POOLS, tokens, strict=True):
         place = built.venues.hooked(token.address, hub_address(built, hub), fee_ppm, spacing)
-        yield Stall(name=name, hook=None, market=v4_market(built, token, hub, place))
+        yield Stall(name=name, hook=None, market=market_at(built, token, hub, place))
 
 
 def copy_stalls(built: Deployment) -> Iterator[Stall]:
@@ -221,7 +239,7 @@ def copy_stalls(built: Deployment) -> Iterator[Stall]:
         token = built.token(symbol)
         place = built.venues.hooked(token.address, NATIVE, fee_ppm, spacing)
         name = f"copy_{symbol.lower()}_{fee_ppm // 10_000}"
-        yield Stall(name=name, hook=None, market=v4_market(built, token, "native", place, 5 * ETH))
+        yield Stall(name=name, hook=None, market=market_at(built, token, "native", place, 5 * ETH))
 
 
 def off_path_markets(built: Deployment, tokens: list[Token]) -> Iterator[Market]:
@@ -239,6 +257,19 @@ def off_path_markets(built: Deployment, tokens: list[Token]) -> Iterator[Market]
                 depth_wei=depth_wei,
                 raw=(mine, raw) if place.token0 == token.address else (raw, mine),
             )
+
+
+def open_tricks(made: Builder, built: Deployment) -> list[Trick]:
+    """A token with a v2 pool for each of the rival's tricks; last the copy of one of them."""
+    labels = dict(zip(TRICKS, names(), strict=True))
+    found = []
+    for name, (symbol, title) in (*labels.items(), ("copy", labels["copycat"])):
+        token = made.token(symbol, title)
+        place = built.venues.place("v2", token.address, built.at["weth"], 3_000)
+        market = market_at(built, token, "weth", place, TRICK_WEI)
+        made.send(*built.venues.approvals(made.owner, token.address, "v2"), *built.venues.open(made.owner, place, *market.raw))
+        found.append(Trick(name=name, token=token, market=market))
+    return found
 
 
 def copied_tokens(built: Deployment) -> list[Token]:

@@ -17,6 +17,8 @@ from chain.devnet.miner import Miner
 from chain.devnet.node import BASE_FEE_WEI, CHAIN_ID, Node, start
 from chain.devnet.places import Deployment
 from chain.devnet.prices import Tape
+from chain.devnet.rival import Rival
+from chain.devnet.rival import start as start_rival
 from chain.devnet.toolchain import require
 from chain.devnet.traders import Scene
 
@@ -121,6 +123,10 @@ class Devnet:
 
     def block_hash(self, block: int) -> str:
         return self.node.call("eth_getBlockByNumber", [hex(block), False])["hash"]
+
+    def rival(self) -> Rival:
+        """Start a rival aggregator beside the node; close it before the chain. It reads the newest block at every question."""
+        return start_rival(self.deployment, self.node.port)
 
     def close(self) -> None:
         """End the node."""

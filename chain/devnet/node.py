@@ -71,6 +71,14 @@ class Line:
         answers = {answer["id"]: answer for answer in self._exchange(asked)}
         return [_result(answers[index], method) for index, (method, _) in enumerate(requests)]
 
+    def tried(self, requests: Sequence[Request]) -> list[Any]:
+        """Ask many things of which some may be refused; None for each that was. Raises: ChainFault."""
+        if not requests:
+            return []
+        asked = [{"jsonrpc": "2.0", "id": index, "method": method, "params": params} for index, (method, params) in enumerate(requests)]
+        answers = {answer["id"]: answer for answer in self._exchange(asked)}
+        return [answers[index].get("result") for index in range(len(requests))]
+
     def hang_up(self) -> None:
         self._line.close()
 

@@ -58,9 +58,10 @@ async def own(wanted: Wanted, clock: Clock) -> None:
     with standing.ownership(wanted.folder) as holds:
         standing.write(wanted.folder, announced(wanted))
         chain = Devnet.build(wanted.seed, block_time_ms=wanted.block_time_ms, tape=tape, pid_file=wanted.folder / "node.pid")
-        held = first_standing(chain, wanted, clock)
         try:
-            await live(chain, held, wanted.folder, clock, stopping, holds)
+            with chain.rival() as rival:
+                held = replace(first_standing(chain, wanted, clock), rival_url=rival.url)
+                await live(chain, held, wanted.folder, clock, stopping, holds)
         finally:
             chain.close()
         if holds():

@@ -35,11 +35,13 @@ class Cast:
     """Who builds the annex."""
     regulars: tuple[str, ...] = ()
     """Who trades there."""
+    stranger: str = ""
+    """Who the rival's tricks would enrich; sends nothing."""
 
     @classmethod
     def of(cls, accounts: Sequence[str]) -> Cast:
         names = [account.lower() for account in accounts]
-        return cls(*names[:5], tuple(names[5:8]), tuple(names[8:10]), tuple(names[10:12]), names[19], names[12], tuple(names[13:16]))
+        return cls(*names[:5], tuple(names[5:8]), tuple(names[8:10]), tuple(names[10:12]), names[19], names[12], tuple(names[13:16]), names[16])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,8 @@ class Standing:
     """The block at which it was, or will be, ready."""
     of_window: bool = False
     """A window brought it up, and ends it; one that a person brought up stays."""
+    rival_url: str = ""
+    """Where the rival aggregator of this chain listens; empty where it has none."""
 
     @property
     def alive(self) -> bool:

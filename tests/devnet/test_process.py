@@ -1,12 +1,14 @@
 """The background chain: brought up, reused, noticed when dead, rebuilt where it must be, ended with nothing left."""
 
 import asyncio
+import http.client
+import json
 import os
 import select
 import shutil
 import signal
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -18,6 +20,9 @@ from ledgers.errors import ChainFault
 
 CLOCK = SystemClock()
 SEED = 21
+ALONE = standing.Standing(
+    phase=standing.LIVE, reason="", url="", owner_pid=1, node_pid=2, seed=SEED, block_time_ms=1_000, anchor_ms=0, block0_hash="", height=0, target_block=0
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -172,3 +177,22 @@ async def test_a_process_that_only_looks_like_the_owner_or_the_node_by_its_numbe
 def test_a_torn_standing_is_no_standing(tmp_path):
     (tmp_path / "chain.json").write_text('{"phase": "li')
     assert standing.read(tmp_path) is None
+
+
+async def test_rival_is_up_with_the_chain_and_ends_with_it(home):
+    up = await process.up(home, clock=CLOCK, seed=SEED)
+    assert up.rival_url.startswith("http://127.0.0.1:") and process.status(home).rival_url == up.rival_url
+    port = int(up.rival_url.rsplit(":", 1)[1])
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    line.request("GET", "/swap/allowance-holder/quote")
+    assert line.getresponse().status == 401
+    line.close()
+    await process.down(home, clock=CLOCK)
+    with pytest.raises(OSError, match="."):
+        line.request("GET", "/")
+
+
+def test_standing_of_an_older_chain_has_no_rival(tmp_path):
+    fields = {name: value for name, value in asdict(ALONE).items() if name != "rival_url"}
+    (tmp_path / "chain.json").write_text(json.dumps(fields))
+    assert standing.read(tmp_path) == ALONE
