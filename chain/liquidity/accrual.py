@@ -145,9 +145,12 @@ class PoolPath:
     def _swap(self, swap: Swapped) -> None:
         falls = self._falls(swap)
         left = swap.amount0 if falls else swap.amount1
-        fee_ppm = self.fee_ppm if swap.fee_ppm is None else swap.fee_ppm
+        fee_ppm, cut = self.fee_ppm if swap.fee_ppm is None else swap.fee_ppm, 0
         while left or self.sqrt_price_x96 != swap.sqrt_price_x96:
-            left -= self._step(falls, swap, left, fee_ppm)
+            paid, taken = self._step(falls, swap, left, fee_ppm)
+            left, cut = left - paid, cut + taken
+        if swap.cut is not None and swap.cut != cut:
+            raise _gap(f"the protocol took {swap.cut} of a swap, its cut makes {cut}")
         if (self.tick, self.liquidity) != (swap.tick, swap.liquidity):
             raise _gap(f"a swap ended at tick {swap.tick} in liquidity {swap.liquidity}, its path at {self.tick} in {self.liquidity}")
         self.swaps += 1
@@ -163,8 +166,8 @@ class PoolPath:
             raise _gap(f"a swap of {swap.amount0} and {swap.amount1} moved the price by {moved}")
         return falls
 
-    def _step(self, falls: bool, swap: Swapped, left: int, fee_ppm: int) -> int:
-        """Go to the next stop or the swap's end; the amount that came in for it, fee included."""
+    def _step(self, falls: bool, swap: Swapped, left: int, fee_ppm: int) -> tuple[int, int]:
+        """Go to the next stop or the swap's end; the amount that came in for it, fee included, and the protocol's part of that."""
         stop, initialised = self.ticks.below(self.tick) if falls else self.ticks.above(self.tick)
         stop_x96, end_x96 = sqrt_price_at(stop), swap.sqrt_price_x96
         reached = stop_x96 >= end_x96 if falls else stop_x96 <= end_x96
@@ -173,15 +176,15 @@ class PoolPath:
         amount_in, fee = _reached_in(amount_in, fee_ppm) if reached else self._ended_in(falls, end_x96, amount_in, left, fee_ppm)
         if amount_in + fee > left:
             raise _gap(f"a step took {amount_in} and a fee of {fee}, only {left} came in")
-        kept = fee - self._cut(falls, amount_in, fee, fee_ppm)
-        if kept:
-            self._earn(Step(falls, self.sqrt_price_x96, goal_x96, self.tick, self.liquidity, amount_in, kept))
+        cut = self._cut(falls, amount_in, fee, fee_ppm)
+        if fee != cut:
+            self._earn(Step(falls, self.sqrt_price_x96, goal_x96, self.tick, self.liquidity, amount_in, fee - cut))
         if reached:
             self._cross(falls, stop, initialised)
         elif goal_x96 != self.sqrt_price_x96:
             self.tick = _confirmed(swap.tick, goal_x96)
         self.sqrt_price_x96 = goal_x96
-        return amount_in + fee
+        return amount_in + fee, cut
 
     def _ended_in(self, falls: bool, end_x96: int, needed: int, left: int, fee_ppm: int) -> tuple[int, int]:
         """Split what is left at a swap's last step into what the price needed and the fee, and hold one to the other.

@@ -42,6 +42,8 @@ class Swapped:
     tick: int
     fee_ppm: int | None
     """What the swap paid, the protocol's part included; None where the pool's own fee holds."""
+    cut: int | None
+    """What the protocol took of it; None where the log does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,9 @@ def cuts_of(shape: str, packed: int) -> tuple[int, int]:
 def _v3(log: Log) -> Swapped | LiquidityChanged | Gifted | CutSet | Priced:
     kind = log.topics[0]
     if kind in (V3_SWAP, PANCAKE_SWAP):
-        amount0, amount1, price, liquidity, tick = words(log, 5 if kind == V3_SWAP else 7)[:5]
-        return Swapped(signed(amount0), signed(amount1), _price(price), _uint128(liquidity), _tick(tick), None)
+        amount0, amount1, price, liquidity, tick, *cuts = words(log, 5 if kind == V3_SWAP else 7)
+        cut = sum(cuts) if cuts else None
+        return Swapped(signed(amount0), signed(amount1), _price(price), _uint128(liquidity), _tick(tick), None, cut)
     if kind == V3_MINT:
         return LiquidityChanged(*_ticks_of_topics(log), _uint128(words(log, 4)[1]))
     if kind == V3_BURN:
@@ -118,7 +121,7 @@ def _v4(log: Log) -> Swapped | LiquidityChanged | Gifted | CutSet:
         amount0, amount1, price, liquidity, tick, fee = words(log, 6)
         if fee > 1_000_000:
             raise ChainFault("bad_answer", f"a swap fee of {fee} ppm")
-        return Swapped(-signed(amount0), -signed(amount1), _price(price), _uint128(liquidity), _tick(tick), fee)
+        return Swapped(-signed(amount0), -signed(amount1), _price(price), _uint128(liquidity), _tick(tick), fee, None)
     if kind == V4_LIQUIDITY_MODIFIED:
         lower, upper, delta, _ = words(log, 4)
         return LiquidityChanged(_tick(lower), _tick(upper), signed(delta))

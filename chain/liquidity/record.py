@@ -31,9 +31,12 @@ def log_bytes(logs: Iterable[Log]) -> bytes:
 def logs_of(record: bytes) -> list[Log]:
     """Read logs back. Raises: Corrupt."""
     try:
+        rows = orjson.loads(record)
+        if not isinstance(rows, list):
+            raise TypeError
         return [
             Log(row["address"], tuple(row["topics"]), hex_bytes(row["data"]), row["blockNumber"], row["blockHash"], row["logIndex"], None)
-            for row in orjson.loads(record)
+            for row in rows
         ]
     except (ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"a record of logs does not read: {type(error).__name__}") from None

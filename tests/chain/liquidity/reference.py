@@ -75,6 +75,8 @@ class ReferencePool:
     holdings: dict[tuple[str, int, int], Holding] = field(default_factory=dict)
     logs: list[Log] = field(default_factory=list)
     block: int = 1
+    taken: list[int] = field(default_factory=lambda: [0, 0])
+    """By the protocol in the last swap."""
 
     def __post_init__(self) -> None:
         self.tick = tick_at(self.price)
@@ -123,7 +125,7 @@ class ReferencePool:
     def swap(self, zero: bool, specified: int, limit: int, lp_fee: int | None = None) -> tuple[int, int]:
         """`specified` above zero is exact in, below it exact out; the pool's gain of both tokens."""
         fee, cut = self.fee_of(zero, lp_fee)
-        left, other = specified, 0
+        left, other, self.taken = specified, 0, [0, 0]
         while left and self.price != limit:
             stop, initialised = self._next(zero)
             stop_price, start = sqrt_price_at(stop), self.price
@@ -186,14 +188,16 @@ class ReferencePool:
         return end, paid, out, taken
 
     def _collect(self, side: int, paid: int, taken: int, fee: int, cut: int) -> None:
+        part = 0
         if cut and self.shape == V3:
-            taken -= taken // cut
+            part = taken // cut
         elif cut and self.shape == PANCAKE:
-            taken -= taken * cut // 10_000
+            part = taken * cut // 10_000
         elif cut:
-            taken -= taken if fee == cut else (paid + taken) * cut // MILLION
+            part = taken if fee == cut else (paid + taken) * cut // MILLION
+        self.taken[side] += part
         if self.liquidity:
-            self.growth[side] = (self.growth[side] + taken * 2**128 // self.liquidity) % MOD
+            self.growth[side] = (self.growth[side] + (taken - part) * 2**128 // self.liquidity) % MOD
 
     # --- the rest ---------------------------------------------------------------------------------------------------
 
@@ -225,7 +229,7 @@ class ReferencePool:
         elif self.shape == V3:
             self._log((V3_SWAP, SOMEBODY, SOMEBODY), *amounts, self.price, self.liquidity, self.tick)
         else:
-            self._log((PANCAKE_SWAP, SOMEBODY, SOMEBODY), *amounts, self.price, self.liquidity, self.tick, 0, 0)
+            self._log((PANCAKE_SWAP, SOMEBODY, SOMEBODY), *amounts, self.price, self.liquidity, self.tick, *self.taken)
 
     def _log_change(self, lower: int, upper: int, delta: int) -> None:
         ticks = tuple(f"0x{tick % MOD:064x}" for tick in (lower, upper))

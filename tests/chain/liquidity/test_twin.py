@@ -6,8 +6,6 @@ import pytest
 
 from chain.liquidity.accrual import PaperPosition
 from chain.liquidity.reading import follow, read_path
-from chain.rpc import Lane, RpcDoor
-from ledgers.clock import SystemClock
 from tests.chain.liquidity.twin import LIQUIDITY, TwinPool
 
 SWAPS = 1_000
@@ -17,21 +15,9 @@ POOLS = [("v3", "LEAF", 500, 10), ("v3", "LEAF", 10_000, 200), ("v4", "native", 
 CUTS = {"v3": (4, 7), "v4": (300, 1_000)}
 
 
-@pytest.fixture
-async def door(chain):
-    opened = RpcDoor([Lane("devnet", chain.url)], clock=SystemClock())
-    yield opened
-    await opened.close()
-
-
-def twin_pool(chain, venue: str, hub: str, fee_ppm: int, spacing: int, seed: int = 1) -> TwinPool:
-    hub = hub if hub == "native" else chain.deployment.token(hub).address.lower()
-    return TwinPool.made(chain, venue, hub, fee_ppm, spacing, seed)
-
-
 @pytest.mark.parametrize(("venue", "hub", "fee_ppm", "spacing"), POOLS)
 async def test_principal_and_fees_of_the_twin_equal_what_closing_really_pays(chain, door, venue, hub, fee_ppm, spacing):
-    twin = twin_pool(chain, venue, hub, fee_ppm, spacing)
+    twin = TwinPool.made(chain, venue, hub, fee_ppm, spacing)
     twin.riot(2)
     twin.open(LIQUIDITY // 3)
     path = await read_path(door, twin.network, twin.pool, await twin.header(door))

@@ -64,10 +64,12 @@ class TwinPool:
     bounds: tuple[int, int] = (0, 0)
 
     @classmethod
-    def made(cls, chain: Devnet, venue: str, hub: str, fee_ppm: int, spacing: int, seed: int) -> TwinPool:
-        """Make a pool at a random price, two contracts with money, and the crowd's first position over the whole range."""
+    def made(cls, chain: Devnet, venue: str, hub: str, fee_ppm: int, spacing: int, seed: int = 1) -> TwinPool:
+        """Make a pool at a random price, two contracts with money, and the crowd's first position over the whole range.
+
+        `hub`: native, or the symbol of an honest token."""
         random, network = Random(f"{venue} {hub} {seed}"), load_network("devnet")
-        token0, token1 = sorted((NATIVE if hub == "native" else hub, chain.deployment.token("FERN").address.lower()))
+        token0, token1 = sorted((NATIVE if hub == "native" else chain.deployment.token(hub).address.lower(), chain.deployment.token("FERN").address.lower()))
         start = random.randint(-3_000, 3_000)
         price = random.randint(sqrt_price_at(start), sqrt_price_at(start + 1) - 1)
         pool = Pool(venue=venue, key="", token0=token0, token1=token1, fee_ppm=fee_ppm, tick_spacing=spacing, hooks=NATIVE, born_block=chain.height)
