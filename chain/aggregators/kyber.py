@@ -33,7 +33,7 @@ class KyberSwap:
 
     async def offer(self, door: RivalDoor, ask: Ask) -> Offer:
         """Ask for a route, then for its transaction. Raises: Silence."""
-        door.take(2)
+        await door.take(2)
         asked = {
             "tokenIn": ask.sold(NATIVE_E), "tokenOut": ask.bought(NATIVE_E), "amountIn": ask.amount, "gasInclude": "true",
             "gasPrice": ask.gas_price_wei, "excludeRFQSources": "true",

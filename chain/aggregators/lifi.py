@@ -42,7 +42,7 @@ class LiFi:
 
     async def offer(self, door: RivalDoor, ask: Ask) -> Offer:
         """Ask for a quote. Raises: Silence."""
-        door.take()
+        await door.take()
         asked = {
             "fromChain": ask.chain_id, "toChain": ask.chain_id, "fromToken": checksummed(ask.sold(NATIVE_0)), "toToken": checksummed(ask.bought(NATIVE_0)),
             "fromAmount": ask.amount, "fromAddress": checksummed(ask.wallet), "toAddress": checksummed(ask.wallet), "slippage": SLIPPAGE_FRACTION,

@@ -72,7 +72,7 @@ class Okx:
         if not (self.key.key and self.key.secret and self.key.passphrase):
             raise Silence("no_key", "set REFEREE_KEY_OKX, REFEREE_KEY_OKX_SECRET and REFEREE_KEY_OKX_PASSPHRASE")
         spender = await self._spender(door, ask) if ask.side == SELL else None
-        door.take()
+        await door.take()
         asked = {
             "chainIndex": ask.chain_id, "amount": ask.amount, "fromTokenAddress": ask.sold(NATIVE_E), "toTokenAddress": ask.bought(NATIVE_E),
             "slippagePercent": SLIPPAGE_PERCENT, "userWalletAddress": ask.wallet, "swapReceiverAddress": ask.wallet, "swapMode": "exactIn",
@@ -81,7 +81,7 @@ class Okx:
 
     async def _spender(self, door: RivalDoor, ask: Ask) -> str:
         if ask.chain_id not in self._spenders:
-            door.take()
+            await door.take()
             asked = {"chainIndex": ask.chain_id, "tokenContractAddress": ask.token, "approveAmount": ask.amount}
             told = await self._asked(door, f"{PATH}/approve-transaction", asked)
             named = claims.target(part(told, "dexContractAddress"), ask, "the spender")

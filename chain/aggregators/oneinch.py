@@ -36,7 +36,7 @@ class OneInch:
         """Ask for a swap. Raises: Silence."""
         if not self.key:
             raise Silence("no_key", "set REFEREE_KEY_1INCH")
-        door.take()
+        await door.take()
         asked = {
             "src": ask.sold(NATIVE_E), "dst": ask.bought(NATIVE_E), "amount": ask.amount, "from": ask.wallet, "origin": ask.wallet, "receiver": ask.wallet,
             "slippage": SLIPPAGE_PERCENT, "disableEstimate": "true", "allowPartialFill": "false", "gasPrice": ask.gas_price_wei,

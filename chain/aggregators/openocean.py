@@ -31,7 +31,7 @@ class OpenOcean:
 
     async def offer(self, door: RivalDoor, ask: Ask) -> Offer:
         """Ask for a swap. Raises: Silence."""
-        door.take()
+        await door.take()
         asked = {
             "inTokenAddress": ask.sold(NATIVE_E), "outTokenAddress": ask.bought(NATIVE_E), "amountDecimals": ask.amount,
             "gasPriceDecimals": ask.gas_price_wei, "slippage": SLIPPAGE_PERCENT, "account": ask.wallet,

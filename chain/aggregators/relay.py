@@ -35,7 +35,7 @@ class Relay:
 
     async def offer(self, door: RivalDoor, ask: Ask) -> Offer:
         """Ask for a quote with its steps. Raises: Silence."""
-        door.take()
+        await door.take()
         asked = {
             "user": ask.wallet, "recipient": ask.wallet, "originChainId": ask.chain_id, "destinationChainId": ask.chain_id,
             "originCurrency": ask.sold(NATIVE_0), "destinationCurrency": ask.bought(NATIVE_0), "amount": str(ask.amount),

@@ -29,11 +29,12 @@ ALL, NONE = "all", "none"
 class Rivals:
     """Asks some rivals for the same exact size."""
 
-    def __init__(self, rivals: Sequence[Rival], clock: Clock, web: Web | None = None) -> None:
+    def __init__(self, rivals: Sequence[Rival], clock: Clock, web: Web | None = None, wait_ms_max: int = 0) -> None:
+        """Shapes: `wait_ms_max` is how long a question may wait for its rival's budget; its row ends as rate_limited otherwise."""
         self._clock = clock
         self._web = web or Web(clock)
         self._rivals = tuple(rivals)
-        self._doors = [RivalDoor(self._web, rival.base_url, rival.limits, rival.secrets, clock) for rival in self._rivals]
+        self._doors = [RivalDoor(self._web, rival.base_url, rival.limits, rival.secrets, clock, wait_ms_max) for rival in self._rivals]
         self._left: set[asyncio.Task[RivalQuote | RivalSilent]] = set()
         """Tasks that were cut and have not ended yet."""
 

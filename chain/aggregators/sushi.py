@@ -37,7 +37,7 @@ class Sushi:
 
     async def offer(self, door: RivalDoor, ask: Ask) -> Offer:
         """Ask what stands behind a quote, then for the swap. Raises: Silence."""
-        door.take(2)
+        await door.take(2)
         asked = {
             "tokenIn": ask.sold(NATIVE_E), "tokenOut": ask.bought(NATIVE_E), "amount": ask.amount, "maxSlippage": SLIPPAGE_FRACTION,
             "referrer": "referee",

@@ -37,7 +37,7 @@ class Uniswap:
         """Ask for a quote, then for its transaction. Raises: Silence."""
         if not self.key:
             raise Silence("no_key", "set REFEREE_KEY_UNISWAP")
-        door.take(2)
+        await door.take(2)
         headers = {"x-api-key": self.key, "x-universal-router-version": ROUTER_VERSION, "x-permit2-disabled": "true"}
         asked = {
             "type": "EXACT_INPUT", "amount": str(ask.amount), "tokenIn": ask.sold(NATIVE_0), "tokenOut": ask.bought(NATIVE_0),

@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 
 from chain.aggregators.ask import Limit, Silence
-from chain.aggregators.pace import Pace
+from chain.aggregators.budget import Budget
 from chain.rpc import USER_AGENT
 from chain.text import clean
 from ledgers.clock import Clock
@@ -127,10 +127,10 @@ def _wait_ms(headers: Mapping[str, str]) -> int | None:
 class RivalDoor:
     """The way to one rival: its address, its budget, and its keys kept out of what is told."""
 
-    def __init__(self, web: Web, base_url: str, limits: Sequence[Limit], secrets: Sequence[str], clock: Clock) -> None:
+    def __init__(self, web: Web, base_url: str, limits: Sequence[Limit], secrets: Sequence[str], clock: Clock, wait_ms_max: int = 0) -> None:
         self._web = web
         self._base_url = base_url.rstrip("/")
-        self._pace = Pace(limits, clock)
+        self._budget = Budget(limits, clock, wait_ms_max)
         self._secrets = tuple(secret for secret in secrets if secret)
         self._clock = clock
 
@@ -138,10 +138,13 @@ class RivalDoor:
         """Wall time, for interfaces that want their requests dated."""
         return self._clock.now_ms()
 
-    def take(self, requests: int = 1) -> None:
-        """Take requests off the budget before the first is sent. Raises: Silence."""
-        if not self._pace.take(requests):
+    async def take(self, requests: int = 1) -> None:
+        """Take requests off the budget before the first is sent, and wait for their moment where that is allowed. Raises: Silence."""
+        wait_ms = self._budget.take(requests)
+        if wait_ms is None:
             raise Silence("rate_limited", "not asked: its budget is used up or it asked for a pause")
+        if wait_ms:
+            await self._clock.sleep_until(self._clock.now_ms() + wait_ms)
 
     async def get(self, path: str, query: Mapping[str, object] | None = None, headers: Mapping[str, str] | None = None) -> Answer:
         """Ask with GET. Raises: Silence."""
@@ -160,7 +163,7 @@ class RivalDoor:
 
     def back_off(self, wait_ms: int | None = None) -> None:
         """Leave it alone for a while: it said that it was asked too often."""
-        self._pace.back_off(wait_ms)
+        self._budget.back_off(wait_ms)
 
     def shown(self, text: object) -> str:
         """Make a rival's own words fit to be recorded: plain, bounded, and none at all when they hold part of a key."""

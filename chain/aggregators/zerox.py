@@ -34,7 +34,7 @@ class ZeroX:
         """Ask for a firm quote. Raises: Silence."""
         if not self.key:
             raise Silence("no_key", "set REFEREE_KEY_0X")
-        door.take()
+        await door.take()
         asked = {
             "chainId": ask.chain_id, "sellToken": ask.sold(NATIVE_E), "buyToken": ask.bought(NATIVE_E), "sellAmount": ask.amount,
             "taker": ask.wallet, "slippageBps": SLIPPAGE_BPS, "gasPrice": ask.gas_price_wei,

@@ -15,39 +15,20 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from aiohttp import web
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from chain.aggregators.ask import REASONS, Limit, RivalQuote, RivalSilent, Silence
+from chain.aggregators.budget import BACK_OFF_MS, BACK_OFF_MS_MAX, Budget
 from chain.aggregators.inventory import VIA_MAX, is_inventory
 from chain.aggregators.okx import timestamp
-from chain.aggregators.pace import BACK_OFF_MS, BACK_OFF_MS_MAX, Pace
 from chain.aggregators.rivals import KEYED, Rivals, rivals_named
 from chain.aggregators.web import ANSWER_BYTES_MAX
 from chain.gas import SWAP_GAS_LIMIT
 from ledgers.clock import SystemClock, VirtualClock
 from tests.chain.rival_answers import (
-    ASKS,
-    BUY,
-    CALLDATA,
-    COPYCAT,
-    DECIMALS,
-    GAS,
-    HOLDER,
-    KEYS,
-    NAMES,
-    NATIVE_0,
-    NATIVE_E,
-    NOW_S,
-    OUT,
-    ROUTER,
-    SELL,
-    STRANGER,
-    TOKEN,
-    WALLET,
-    Path,
-    changed,
-    every_place,
-    shape,
-    without,
+    ASKS, BUY, CALLDATA, COPYCAT, DECIMALS, GAS, HOLDER, KEYS, NAMES, NATIVE_0, NATIVE_E, NOW_S, OUT, ROUTER, SELL, STRANGER, TOKEN, WALLET, Path,
+    changed, every_place, shape, without,
 )  # fmt: skip
 
 APPROVE_HOLDER = ("lifi", "relay", "0x", "okx")
@@ -614,36 +595,88 @@ async def test_an_answer_tells_when_it_came(served):
 
 # --- budgets --------------------------------------------------------------------------------------------------------
 
+WAIT_MS_MAX = 1_000
 
-def test_a_budget_is_kept_to_the_request_and_to_the_millisecond():
+
+def test_a_question_that_comes_too_early_is_not_sent():
+    budget = Budget((Limit(3, 1_000),), VirtualClock())
+    assert [budget.take(requests) for requests in (2, 2, 1, 1)] == [0, None, 0, None]
+
+
+def test_where_it_may_wait_it_waits_in_its_order_and_no_longer():
+    budget = Budget((Limit(3, 1_000),), VirtualClock(), WAIT_MS_MAX)
+    assert [budget.take(requests) for requests in (2, 2, 1, 2, 4)] == [0, 1_000, 1_000, None, None]
+
+
+async def test_requests_are_told_apart_to_the_millisecond():
     clock = VirtualClock()
-    pace = Pace((Limit(3, 1_000),), clock)
-    assert [pace.take(2), pace.take(2), pace.take(1), pace.take(1)] == [True, False, True, False]
-
-
-async def test_a_budget_comes_back_when_its_time_has_passed():
-    clock = VirtualClock()
-    pace = Pace((Limit(1, 1_000), Limit(2, 5_000)), clock)
-    taken = []
-    for wait_ms in (0, 999, 1, 1_000, 2_999, 1):
+    budget, sent, begun_ms = Budget((Limit(1, 1_000), Limit(2, 5_000)), clock, WAIT_MS_MAX), [], clock.now_ms()
+    for wait_ms in (0, 1, 0, 1_000, 2_998, 1, 1):
         await clock.advance_to(clock.now_ms() + wait_ms)
-        taken.append(pace.take(1))
-    assert taken == [True, False, True, False, False, True]
+        taken = budget.take(1)
+        sent.append(None if taken is None else clock.now_ms() + taken - begun_ms)
+    assert sent == [0, 1_000, None, None, None, 5_000, None]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 700), st.integers(1, 3)), max_size=40))
+def test_no_more_than_the_budget_is_ever_sent(steps):
+    limits = (Limit(3, 1_000), Limit(7, 4_000))
+    sent = asyncio.run(_sent(limits, steps))
+    assert sent == sorted(sent)
+    assert all(sum(at_ms - limit.per_ms < each <= at_ms for each in sent) <= limit.requests for limit in limits for at_ms in sent)
+
+
+async def _sent(limits: tuple[Limit, ...], steps: list[tuple[int, int]]) -> list[int]:
+    """When requests are sent that come so many milliseconds after each other, so many at once."""
+    clock, sent = VirtualClock(), []
+    budget = Budget(limits, clock, WAIT_MS_MAX)
+    for wait_ms, requests in steps:
+        await clock.advance_to(clock.now_ms() + wait_ms)
+        taken = budget.take(requests)
+        assert taken is None or 0 <= taken <= WAIT_MS_MAX
+        sent += [] if taken is None else [clock.monotonic_ms() + taken] * requests
+    return sent
 
 
 @pytest.mark.parametrize(("said_ms", "wait_ms"), [(None, BACK_OFF_MS), (0, 0), (30_000, 30_000), (10**12, BACK_OFF_MS_MAX), (-5, 0)])
 async def test_a_rival_is_left_alone_as_long_as_it_says(said_ms, wait_ms):
     clock = VirtualClock()
-    pace = Pace((Limit(9, 1),), clock)
-    pace.back_off(said_ms)
+    budget = Budget((Limit(9, 1),), clock)
+    budget.back_off(said_ms)
     if wait_ms:
         await clock.advance_to(clock.now_ms() + wait_ms - 1)
-        assert not pace.take(1)
+        assert budget.take(1) is None
         await clock.advance_to(clock.now_ms() + 1)
-    assert pace.take(1)
+    assert budget.take(1) == 0
 
 
 async def test_a_budget_that_is_used_up_is_not_asked_for(served):
+    clock = VirtualClock()
+    served.answers = dict(shape("lifi", BUY).answers)
+    rivals = Rivals(rivals_named(["lifi"], "robinhood", {}, {"lifi": served.base}), clock)
+    for _ in range(75):
+        assert isinstance((await rivals.ask(BUY))[0], RivalQuote)
+    assert reasoned((await rivals.ask(BUY))[0]) == "rate_limited" and len(served.asked) == 75
+    await clock.advance_to(clock.now_ms() + 7_200_000)
+    assert isinstance((await rivals.ask(BUY))[0], RivalQuote)
+    await rivals.close()
+
+
+async def test_orders_of_one_second_take_turns_where_they_may_wait(served):
+    clock = VirtualClock()
+    served.answers = dict(shape("kyberswap", BUY).answers)
+    rivals = Rivals(rivals_named(["kyberswap"], "robinhood", {}, {"kyberswap": served.base}), clock, wait_ms_max=WAIT_MS_MAX)
+    assert isinstance((await rivals.ask(BUY))[0], RivalQuote)
+    second, third = asyncio.ensure_future(rivals.ask(BUY)), asyncio.ensure_future(rivals.ask(BUY))
+    await asyncio.wait([third])
+    assert reasoned(third.result()[0]) == "rate_limited" and len(served.asked) == 2
+    await clock.advance_to(clock.now_ms() + 1_000)
+    assert isinstance((await second)[0], RivalQuote) and len(served.asked) == 4
+    await rivals.close()
+
+
+async def test_an_order_that_may_not_wait_is_not_sent(served):
     clock = VirtualClock()
     served.answers = dict(shape("kyberswap", BUY).answers)
     rivals = Rivals(rivals_named(["kyberswap"], "robinhood", {}, {"kyberswap": served.base}), clock)
@@ -653,18 +686,6 @@ async def test_a_budget_that_is_used_up_is_not_asked_for(served):
         (answer,) = await rivals.ask(BUY)
         said.append((getattr(answer, "reason", "row"), len(served.asked)))
     assert said == [("row", 2), ("rate_limited", 2), ("row", 4)]
-    await rivals.close()
-
-
-async def test_seventy_five_quotes_of_lifi_in_two_hours(served):
-    clock = VirtualClock()
-    served.answers = dict(shape("lifi", BUY).answers)
-    rivals = Rivals(rivals_named(["lifi"], "robinhood", {}, {"lifi": served.base}), clock)
-    for _ in range(80):
-        await rivals.ask(BUY)
-    assert len(served.asked) == 75
-    await clock.advance_to(clock.now_ms() + 7_200_000)
-    assert isinstance((await rivals.ask(BUY))[0], RivalQuote)
     await rivals.close()
 
 
