@@ -13,7 +13,7 @@ from pathlib import Path
 from chain.devnet.assets import ETH_USD, USD
 from chain.devnet.calls import Tx, arguments, created_address, encode
 from chain.devnet.compile import Artifact
-from chain.devnet.forks import ForkPlan, plan_forks
+from chain.devnet.forks import FORKED, ForkPlan, plan_forks
 from chain.devnet.foundation import DEPLOY_GAS, PERMIT2
 from chain.devnet.hooks import GRADUATE, HOOKS, HookSpec
 from chain.devnet.miner import Miner
@@ -29,6 +29,8 @@ DEPTH_WEI = 30 * ETH
 WRAPPED_WEI = 100_000 * ETH
 DOLLARS_RAW = 1_000_000_000 * USDG
 TRICK_WEI = 20 * ETH
+GIFT_WEI = 300 * ETH
+"""Worth of the honest tokens that are given to who needs them."""
 LAUNCH_GAS = 8_000_000
 LAUNCHES = (("Ivory Plover", "IVPL"), ("Teal Marten", "TEMA"))
 OFF_PATH = ("GLADE", "FJORD")
@@ -283,8 +285,9 @@ def endowment(built: Deployment) -> Iterator[Tx]:
     for actor in (cast.annexer, *cast.regulars):
         yield Tx(sender=cast.deployer, to=at["usdg"], data=encode("mint(address,uint64)", actor, DOLLARS_RAW))
     for token in copied_tokens(built):
-        amount = worth_raw(token, 1_000 * ETH)
-        yield Tx(sender=cast.issuer, to=token.address, data=encode("transfer(address,uint256)", cast.annexer, amount))
+        amount = worth_raw(token, GIFT_WEI)
+        for actor in (cast.annexer, *(cast.regulars if token.symbol in FORKED else ())):
+            yield Tx(sender=cast.issuer, to=token.address, data=encode("transfer(address,uint256)", actor, amount))
 
 
 def approve_all(made: Builder, built: Deployment, tokens: list[Token], forks: list[ForkPlan]) -> None:

@@ -18,6 +18,7 @@ from chain.devnet.kinds import EQUAL
 from chain.devnet.launches import YOUNG, due, launch
 from chain.devnet.miner import Miner
 from chain.devnet.prices import ETHER, Paths, Tape
+from chain.devnet.regulars import visits
 from chain.devnet.traders import Move, Scene, arbitrageur, gambler, keeper, momentum, noise, pair_provider, range_provider, rug, sniper
 from chain.devnet.zoo import ZOO
 
@@ -84,6 +85,7 @@ class Driver:
         if age > ODD_AGE:
             yield "gambler", self._gambled(rng)
         yield from self._launches(block, rng)
+        yield from visits(deployment, scene, block, self.miner.time_of(block), Random(f"annex {self.seed}/{block}"))
 
     def _provided(self, rng: Random) -> Move:
         market = rng.choice([market for market in self._traded if market.place.venue != "v4"])

@@ -19,13 +19,15 @@ from chain.devnet.calls import Tx, arguments, encode, topic
 from chain.devnet.compile import Artifact
 from chain.devnet.packages import code_hash, creation_code
 from chain.devnet.places import ETH, Deployment, Market
-from chain.devnet.venues import POOL_GAS, Venues
+from chain.devnet.swaps import SWAP_GAS, swap
+from chain.devnet.venues import FOREVER, POOL_GAS, Place, Venues
 
 PANCAKE_SWAP = topic("Swap(address,address,int256,int256,uint160,uint128,int24,uint128,uint128)")
 GROVE = (("LEAF", 3_000, 120), ("MOTE", 3_000, 6))
 THICKET = (("ACRN", 500, 150), ("FERN", 3_000, 50))
 GRIDDLE = (("HAZE", 2_500, 40), ("LEAF", 500, 60))
 """Pools against WETH: symbol, fee and depth in ETH."""
+FORKED = frozenset(symbol for symbol, _, _ in (*GROVE, *THICKET, *GRIDDLE))
 ADD_GAS = 1_000_000
 
 Create = Callable[[str], str]
@@ -142,3 +144,12 @@ def fork_markets(built: Deployment, venues: Venues, venue: str, pools: tuple[tup
         raw = (token_raw, depth_wei) if place.token0 == token.address else (depth_wei, token_raw)
         found.append(Market(token=token, hub="weth", place=place, depth_wei=depth_wei, raw=raw))
     return tuple(found)
+
+
+def fork_swap(shape: str, venues: Venues, sender: str, place: Place, token_in: str, amount_raw: int) -> Tx:
+    """Sell an exact amount to a fork's pool through its own router."""
+    if shape == "v3":
+        return swap(venues, sender, place, token_in, amount_raw)
+    signature = "swapExactTokensForTokens(uint256,uint256,address[],address,uint256)"
+    data = encode(signature, amount_raw, 0, [token_in, place.other(token_in)], sender, FOREVER)
+    return Tx(sender=sender, to=venues.at["v2_router"], data=data, gas=SWAP_GAS)

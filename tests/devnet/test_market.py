@@ -70,6 +70,9 @@ def test_every_kind_of_actor_acts(moved):
         "sniper",
         "rug",
         "gambler",
+        "regular",
+        "fork",
+        "curve",
     }
 
 

@@ -42,7 +42,7 @@ contract SideRate is Hook {
     }
 }
 
-/// Writes the pool's fee: every swap raises it by 2,000 ppm, every second lowers it by 100, from 500 to 30,000.
+/// Writes the pool's fee after every swap: 2,000 ppm more, and 100 less for each second since the last, from 500 to 30,000.
 contract BusyRate is Hook {
     uint256 public rate;
     uint256 public since;
