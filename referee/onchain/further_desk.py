@@ -18,14 +18,14 @@ from chain.paths import Hop
 from chain.pools import PoolGraph
 from chain.router import Route, Tx, buy_routes, route_of, sell_routes
 from chain.simulate import SlotWrite
-from chain.trade import UNREPEATABLE, Echo, route_txs
+from chain.trade import UNREPEATABLE, Echo, TradeSimulation, route_txs
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.money import TokenRaw
 from referee.onchain.board import Desk, DecisionDesk, Refereed, header_of_pin
 from referee.onchain.book import Book
 from referee.onchain.credit import carried, not_filled, refusal
-from referee.onchain.events import DELAYED, IMPACT, FillCredited, OrderAsked, Pin
+from referee.onchain.events import DELAYED, IMPACT, FillCredited, OrderAsked, Pin, Row
 from referee.onchain.further import NOT_HELD, felt, felt_raw, least_of, quote_of, settle_further, size_raw, skip
 from referee.onchain.further_events import FurtherBoardTaken, RouteRemembered, WayTaken
 from referee.onchain.marks import Valued
@@ -104,7 +104,7 @@ class FurtherDecision(DecisionDesk):
     """The orders of one decision on one further ledger, one after another at one block."""
 
     def __init__(self, further: FurtherDesk, ledger: str, run_id: str, wallet: str, tick: int, pin: Pin, book: Book, trades: Sequence[Trade]) -> None:
-        super().__init__(further.desk, run_id, wallet, tick, pin, further.desk.clock.now_ms(), {ledger: book})
+        super().__init__(further.desk, run_id, wallet, tick, pin, further.desk.clock.now_ms(), {ledger: book}, rivals=False)
         self._further, self._ledger, self._weighed = further, ledger, further.weighed(trades, pin)
 
     async def follow(self, asked: OrderAsked, fill: FillCredited, route: Route | None, quoted_pin: Pin, book: Book) -> Refereed:
@@ -132,11 +132,23 @@ class FurtherDecision(DecisionDesk):
         if word:
             return self._stopped(refusal(*about, word, detail, now_ms))
         rows = Rows.of(self._desk.network, self._header, variant, self._ways(asked, fill, route))
+        self._watch(rows)
         await self._fill_rows([rows])
+        rows.rows = [_named(row, way) for row, way in zip(rows.rows, rows.routes, strict=True)]
         board = self._board(rows, fill, earlier, quoted_pin)
         outcome = settle_further(self._desk.rules, board, book, self._desk.clock.now_ms())
         self._carry(rows, outcome)
         return Refereed((board, *outcome, *self._remembered(rows, outcome)), rows.evidence_of(outcome))
+
+    def _watch(self, rows: Rows) -> None:
+        """Look at what else a rival's transaction takes, as the headline's board does."""
+        variant = rows.variant
+        if all(route.hops for route in rows.routes) or variant.cause:
+            return
+        others = sorted({holding.token for holding in variant.book.holdings} - {variant.asked.token})
+        rows.questions = [
+            TradeSimulation(self._desk.network, self._header, variant.purse, route, variant.held, variant.book.approvals, others) for route in rows.routes
+        ]  # fmt: skip
 
     def _stopped(self, event: Event) -> Refereed:
         return Refereed((event,), {})
@@ -196,6 +208,11 @@ class FurtherDecision(DecisionDesk):
 def pools_of(route: Route) -> frozenset[str]:
     """The pools that a route crosses; none are known of a rival's."""
     return frozenset(hop.pool.key for hop in route.hops)
+
+
+def _named(row: Row, way: Route) -> Row:
+    """A row under its own source: a rival's route has no pools, and its label begins with its name."""
+    return row if way.hops else replace(row, source=row.route.partition(" > ")[0])
 
 
 def remembered(graph: PoolGraph, trade: Trade) -> Route:

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from chain import calldata
 from chain.devnet.calls import Tx
+from ledgers.clock import SystemClock
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.events import DELAYED, HEADLINE, IMPACT, FillCredited, OrderRefused
 from referee.onchain.further import least_of, settle_further
@@ -15,6 +17,7 @@ from referee.onchain.rules import DEFAULT
 from tests.onchain.followed import FollowedRun, further_board, headline_moves, moved
 from tests.onchain.given import outcome
 from tests.onchain.ground import WALLET, Ground, Run, transactions
+from tests.onchain.rival import ROUTER, Call, RivalServer, Told, Wanted, listed, moves, rival_server
 
 SPEND = Wei(3 * 10**16)
 
@@ -178,3 +181,33 @@ async def test_decisions_orders_are_delayed_together_and_later_ones_after_the_fi
     assert second.arrival_raw < first.arrival_raw
     assert len({board.pin.block for board in run.boards(DELAYED)}) == 1
     assert further_board(run.followed[DELAYED][0].events).pin.block > 0
+
+
+async def test_a_rivals_own_transaction_is_what_is_delayed_and_own_impact_goes_over_our_router(ground):
+    """A sale of another size than the rival's calldata names goes over our router too."""
+    run = FollowedRun(ground)
+    async with rival_server(ground, lambda wanted: a_good_answer(rival, wanted)) as rival:
+        ground.keep_venue("ACRN", "v2", "weth")
+        ground.settle()
+        await played(run, rival, run.buy("ACRN", "0.5 eth"))
+        headline, late, felt = (run.fills(ledger)[0] for ledger in (HEADLINE, DELAYED, IMPACT))
+        run.grant("ACRN", 10**18, ledgers=(DELAYED,))
+        await played(run, rival, run.sell("ACRN"))
+    assert (headline.route.split()[0], moved(late)) == ("kyberswap", moved(headline))
+    assert (run.boards(DELAYED)[0].rows[0].source, felt.route.split()[0]) == ("kyberswap", "eth")
+    assert (run.fills(HEADLINE)[1].route.split()[0], run.boards(DELAYED)[1].rows[0].source) == ("kyberswap", "router")
+
+
+async def played(run: FollowedRun, rival: RivalServer, asked) -> None:
+    """Play an order with the rival's answers beside our own rows."""
+    asking = run.ground.desk.rivals = rival.rivals(SystemClock())
+    await run.play(asked)
+    await asking.close()
+
+
+def a_good_answer(rival: RivalServer, wanted: Wanted) -> Told:
+    """Trade over the whole market, paying the wallet."""
+    way = next(route for route in rival.ways(wanted) if [hop.pool.venue for hop in route.hops] == ["v3"])
+    swap = Call(way.swap.to, way.swap.data, way.swap.value_wei)
+    given = [moves(wanted.token, wanted.wallet, ROUTER, wanted.amount), Call(wanted.token, calldata.approve(way.swap.to))] if wanted.side == "sell" else []
+    return Told(1, listed([*given, swap]), ROUTER)
