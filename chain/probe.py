@@ -200,7 +200,7 @@ async def _largest_batch(rpc: RpcDoor) -> int:
         except ChainFault:
             continue
         if not any(isinstance(answer, RpcRefused) for answer in answers):
-            return size
+            return min(size, rpc.answering.batch_max or size)
     return BATCH_SIZES[-1]
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from ops.chain_commands import add_chain
 from ops.market_commands import add_market
 
 SENTENCE_BLANKS = 6
@@ -112,6 +113,7 @@ def parser() -> argparse.ArgumentParser:
     _add_playing(commands)
     _add_reading(commands)
     add_market(commands, say)
+    add_chain(commands, say)
     _add_exam(commands)
     return whole
 
