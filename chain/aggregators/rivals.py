@@ -2,6 +2,19 @@
 
 A rival that is slow, wrong or broken costs nothing but its row: each is asked in a task of its own, and whatever happens
 there becomes one word. Answers are in the order of the rivals, not of their coming.
+
+    rival      key       budget                  approved for a sale       tells its sources   good until
+    kyberswap  none      3 a second              its router                yes                 20 minutes, ours
+    lifi       optional  75 in 2 hours           the address it names      its tool            not said
+    sushi      optional  2 a second (ours)       its swapper               in the quote        not said
+    relay      optional  50 a minute             named in its approval     where it says so    not said
+    openocean  none      2 a second              the transaction's target  yes                 not said
+    0x         needed    5 a second              its allowance holder      yes                 not said
+    uniswap    needed    2 a second (ours)       its proxy                 pools only          20 minutes, ours
+    1inch      needed    1 a second              its router                yes                 not said
+    okx        needed    2 in 2 seconds          asked for once            yes                 not said
+
+Nothing of an answer is believed but who must be approved and what to simulate; its amount out is a claim.
 Source: 001 §2.2; design §6.
 """
 

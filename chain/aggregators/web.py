@@ -152,7 +152,11 @@ class RivalDoor:
 
     async def post(self, path: str, body: object, headers: Mapping[str, str] | None = None) -> Answer:
         """Ask with POST. Raises: Silence."""
-        return await self._sent(Request("POST", f"{self._base_url}{path}", headers or {}, orjson.dumps(body)))
+        try:
+            sent = orjson.dumps(body)
+        except orjson.JSONEncodeError:
+            raise Silence("bad_answer", "what it asks to be sent back cannot be written") from None
+        return await self._sent(Request("POST", f"{self._base_url}{path}", headers or {}, sent))
 
     async def _sent(self, request: Request) -> Answer:
         answer = await self._web.ask(request)

@@ -25,6 +25,7 @@ from chain.aggregators.okx import timestamp
 from chain.aggregators.rivals import KEYED, Rivals, rivals_named
 from chain.aggregators.web import ANSWER_BYTES_MAX
 from chain.gas import SWAP_GAS_LIMIT
+from chain.network import load_network
 from ledgers.clock import SystemClock, VirtualClock
 from tests.chain.rival_answers import (
     ASKS, BUY, CALLDATA, COPYCAT, DECIMALS, GAS, HOLDER, KEYS, NAMES, NATIVE_0, NATIVE_E, NOW_S, OUT, ROUTER, SELL, STRANGER, TOKEN, WALLET, Path,
@@ -492,6 +493,14 @@ async def test_a_document_of_another_shape_costs_the_row(served, desk, name, doc
         assert reasoned(await desk(name, None, asking)) in ("bad_answer", "refused", "firm_quote")
 
 
+@pytest.mark.parametrize(("name", "at"), [("kyberswap", ("/api/v1/routes", "data", "routeSummary", "extraFee")), ("uniswap", ("/quote", "quote", "route"))])
+async def test_what_is_sent_back_may_be_of_any_depth(desk, name, at):
+    deep: Any = []
+    for _ in range(600):
+        deep = [deep]
+    assert reasoned(await desk(name, changed(shape(name, BUY).answers, at, deep))) == "bad_answer"
+
+
 async def test_a_connection_that_breaks_costs_the_row(served, desk):
     served.instead = lambda request: request.transport.close() or web.Response()
     for name in NAMES:
@@ -736,3 +745,14 @@ def _at(document: Any, place: Path) -> Any:
     for name in place:
         document = document[name]
     return document
+
+
+@pytest.mark.live
+async def test_live_rivals_without_a_key_quote_dollars_for_ether():
+    network = load_network("robinhood")
+    ask = replace(BUY, token=network.usdg, token_decimals=6, amount=10**16, weth=network.weth, now_s=SystemClock().now_ms() // 1_000, deadline_ms=20_000)
+    rivals = Rivals(rivals_named(["all"], "robinhood", {}), SystemClock())
+    answers = await rivals.ask(ask)
+    await rivals.close()
+    assert any(isinstance(answer, RivalQuote) for answer in answers), answers
+    assert all(isinstance(answer, RivalQuote) or answer.reason not in ("fault", "bad_answer") for answer in answers), answers
