@@ -15,7 +15,15 @@ from chain.devnet.forks import fork_swap
 from chain.devnet.hooks import GRADUATE, HOURS_S
 from chain.devnet.places import ETH, Deployment, Market
 from chain.devnet.swaps import call, reads, swap, view, word_at
-from chain.devnet.traders import WORTH_PPM, Move, Scene, balance, log_uniform, reserves, side
+from chain.devnet.traders import (
+    WORTH_PPM,
+    Move,
+    Scene,
+    balance,
+    log_uniform,
+    reserves,
+    side,
+)
 from chain.devnet.venues import NATIVE
 
 STALL_BLOCKS, FORK_BLOCKS, LEVEL_BLOCKS, CURVE_BLOCKS = 2, 4, 6, 5
