@@ -89,6 +89,11 @@ class LiveMarket:
         await self.index.advance(pin.block)
         return await eth_usd(self.rpc, self.chain, self.index.graph, pin.block, gap_bps_max=self.rules.feed_gap_bps_max)
 
+    async def follow(self, pin: Pin) -> None:
+        """Know the pools of the block that orders stand on, new ones too; without its logs orders stand on what was known before."""
+        with suppress(ChainFault):
+            await self.index.advance(pin.block)
+
     async def used_addresses(self, addresses: Collection[str], pin: Pin) -> set[str]:
         """Name those addresses that have code, a nonce or a balance. Raises: ChainFault."""
         asked = [(method, [address, hex(pin.block)]) for address in addresses for method in (CODE, NONCE, BALANCE)]

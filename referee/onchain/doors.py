@@ -160,6 +160,10 @@ class Market(Protocol):
         """Price one ETH. Raises: ChainFault, FeedFault when pools and feed disagree or there is no price."""
         ...
 
+    def follow(self, pin: Pin) -> Awaitable[None]:
+        """Know the pools and their states of a block that orders stand on, as far as they can be had."""
+        ...
+
     def used_addresses(self, addresses: Collection[str], pin: Pin) -> Awaitable[Collection[str]]:
         """Name those addresses that have code, a nonce or a balance. Raises: ChainFault."""
         ...

@@ -309,6 +309,7 @@ async def sit_down(live: LiveWindow, seat: Seat, number: int, arrived_ts_ms: int
         pin = await pinned(live)
     except ChainFault as fault:
         return fault
+    await live.market.follow(pin)
     wallet = live.state.runs[seat.run_id].opened.wallet
     return live.desk.decision(seat.run_id, wallet, number, pin, arrived_ts_ms, live.state.books.both(seat.run_id))
 

@@ -155,6 +155,9 @@ class PaperChain:
             raise FeedFault("pools and feed differ by more than 100 bps")
         return PaperPrice()
 
+    async def follow(self, pin: Pin) -> None:
+        """Paper has no pools."""
+
     async def used_addresses(self, addresses: Sequence[str], pin: Pin) -> set[str]:
         return self.used & set(addresses)
 

@@ -55,6 +55,28 @@ async def test_only_addresses_that_nobody_ever_used_may_be_paper_wallets(chain, 
     assert await market.used_addresses([FRESH, paid, visitor, weth], pin) == {paid, visitor, weth}
 
 
+async def test_a_pool_made_since_the_last_look_is_known_to_the_next_order(chain, market):
+    venues, owner, token = chain.deployment.venues, chain.deployment.cast.issuer, chain.deployment.token("LEAF")
+    await market.follow(await pin_of(market))
+    place = venues.place("v3", token.address, chain.addresses["weth"], 10_000)
+    raw = {token.address: 10_000 * 10**18, chain.addresses["weth"]: 3 * 10**18}
+    chain.send(*venues.approvals(owner, token.address, "v3"), *venues.open(owner, place, raw[place.token0], raw[place.token1]))
+    chain.mine()
+    await market.follow(await pin_of(market))
+    assert place.key in market.index.graph.states
+
+
+async def test_orders_go_on_with_what_is_known_while_logs_cannot_be_had(chain, market):
+    await market.follow(await pin_of(market))
+    lying = door_through(chain.url, lambda method, params, row: refusal(row, -32000, "no") if method == "eth_getLogs" else row)
+    index = MarketIndex(lying, market.chain, market.index.graph)
+    before = dict(market.index.graph.states)
+    chain.mine()
+    await replace(market, index=index).follow(await pin_of(market))
+    assert market.index.graph.states == before and index.block is None
+    await lying.close()
+
+
 async def test_an_emptied_address_is_still_used_by_its_nonce(chain, market):
     spent = "0x" + "5c" * 20
     chain.fund(spent, 10**16)
