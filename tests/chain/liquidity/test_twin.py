@@ -7,9 +7,11 @@ import pytest
 from chain.calldata import quote_v4_single
 from chain.devnet.calls import decode, encode
 from chain.liquidity.accrual import PaperPosition, PoolPath
+from chain.liquidity.carriers import refusal
 from chain.liquidity.reading import follow, read_path
 from chain.liquidity.ticks import SQRT_PRICE_MAX, SQRT_PRICE_MIN
-from chain.pools import v4_key_words
+from chain.pools import DYNAMIC_FEE, v4_key_words
+from chain.rpc import RpcDoor
 from tests.chain.liquidity.reference import ReferencePool, Tick
 from tests.chain.liquidity.twin import LIQUIDITY, TwinPool
 
@@ -22,23 +24,35 @@ CUTS = {"v3": (4, 7), "v4": (300, 1_000)}
 
 @pytest.mark.parametrize(("venue", "hub", "fee_ppm", "spacing"), POOLS)
 async def test_principal_and_fees_of_the_twin_equal_what_closing_really_pays(chain, door, venue, hub, fee_ppm, spacing):
-    twin = TwinPool.made(chain, venue, hub, fee_ppm, spacing)
+    await proven(TwinPool.made(chain, venue, hub, fee_ppm, spacing), door, SWAPS)
+
+
+@pytest.mark.parametrize("hook", ["busy_rate", "snipe_rate"])
+async def test_a_twin_under_a_fee_that_its_hook_sets_is_proven_too(chain, door, hook):
+    """One hook writes the fee after every swap, the other names it before each: 99 % falling to 1 %."""
+    twin = TwinPool.made(chain, "v4", "native", DYNAMIC_FEE, 60, hooks=chain.deployment.annex.stall(hook).place.hooks)
+    assert refusal(twin.pool) == ""
+    await proven(twin, door, SWAPS // 2)
+
+
+async def proven(twin: TwinPool, door: RpcDoor, swaps: int) -> None:
+    """Hold our position to what closing really pays after so many swaps, the protocol's cut switched on half-way."""
     twin.riot(2)
     twin.open(LIQUIDITY // 3)
     path = await read_path(door, twin.network, twin.pool, await twin.header(door))
     path.positions.append(PaperPosition(lower=twin.bounds[0], upper=twin.bounds[1], liquidity=LIQUIDITY // 3, twin=True))
-    while path.swaps < SWAPS:
+    while path.swaps < swaps:
         twin.riot(BLOCKS)
         followed = await follow(door, twin.network, twin.pool, path, await twin.header(door))
         assert followed.healed == ""
-        if path.swaps < SWAPS // 2 <= followed.path.swaps:
-            twin.protocol_takes(*CUTS[venue])
+        if path.swaps < swaps // 2 <= followed.path.swaps:
+            twin.protocol_takes(*CUTS[twin.pool.venue])
         path = followed.path
     path = (await follow(door, twin.network, twin.pool, path, await twin.header(door))).path
     (position,) = path.positions
     closed = twin.close(LIQUIDITY // 3)
     assert (position.principal(path.sqrt_price_x96), position.fees()) == (closed.principal, closed.fees)
-    assert min(position.fees()) > 0 and path.crossings > SWAPS // 4
+    assert min(position.fees()) > 0 and path.crossings > swaps // 4
 
 
 @pytest.mark.parametrize(("venue", "hub", "fee_ppm", "spacing"), POOLS)

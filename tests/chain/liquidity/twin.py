@@ -64,7 +64,7 @@ class TwinPool:
     bounds: tuple[int, int] = (0, 0)
 
     @classmethod
-    def made(cls, chain: Devnet, venue: str, hub: str, fee_ppm: int, spacing: int, seed: int = 1) -> TwinPool:
+    def made(cls, chain: Devnet, venue: str, hub: str, fee_ppm: int, spacing: int, seed: int = 1, hooks: str = NATIVE) -> TwinPool:
         """Make a pool at a random price, two contracts with money, and the crowd's first position over the whole range.
 
         `hub`: native, or the symbol of an honest token."""
@@ -72,7 +72,7 @@ class TwinPool:
         token0, token1 = sorted((NATIVE if hub == "native" else chain.deployment.token(hub).address.lower(), chain.deployment.token("FERN").address.lower()))
         start = random.randint(-3_000, 3_000)
         price = random.randint(sqrt_price_at(start), sqrt_price_at(start + 1) - 1)
-        pool = Pool(venue=venue, key="", token0=token0, token1=token1, fee_ppm=fee_ppm, tick_spacing=spacing, hooks=NATIVE, born_block=chain.height)
+        pool = Pool(venue=venue, key="", token0=token0, token1=token1, fee_ppm=fee_ppm, tick_spacing=spacing, hooks=hooks, born_block=chain.height)
         pool = _opened(chain, pool, price)
         built = artifacts(require(), folder=CONTRACTS)
         us, crowd = (_contract(chain, built, pool) for _ in range(2))
