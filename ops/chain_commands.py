@@ -17,6 +17,11 @@ def add_chain(commands: argparse._SubParsersAction[argparse.ArgumentParser], say
     probe = commands.add_parser("probe", help="test what a node can do, and whether the chain is what its file says", allow_abbrev=False)
     probe.add_argument("--rivals", default="", metavar="NAMES", help="also ask these rival routers for one quote, or `all`")
     _add(probe, say, probe_asked)
+    truth = commands.add_parser("truth", help="run mined swaps of a chain again by simulation and say what differs", allow_abbrev=False)
+    truth.add_argument("--swaps", type=_count, default=100, metavar="N", help="how many; 100 if left out")
+    truth.add_argument("--from-block", type=_count, metavar="N", help="walk forward from this block; else back from the newest")
+    truth.add_argument("--wait", type=_count, default=0, metavar="SECONDS", help="follow new blocks for so long when those at hand are not enough")
+    _add(truth, say, truth_asked)
 
 
 def _add(command: argparse.ArgumentParser, say: Says, asks: Callable[[argparse.Namespace], Coroutine[Any, Any, Answer]]) -> None:
@@ -40,3 +45,21 @@ def probe_asked(asked: argparse.Namespace) -> Coroutine[Any, Any, Answer]:
     from ops.width import text_width
 
     return probed_node(load_settings(), asked.url, asked.network, asked.rivals, SystemClock(), text_width())
+
+
+def truth_asked(asked: argparse.Namespace) -> Coroutine[Any, Any, Answer]:
+    """`referee truth`."""
+    from ledgers.clock import SystemClock
+    from ops.reenacting import Wanted, truth_of_chain
+    from ops.settings import load_settings
+    from ops.width import text_width
+
+    wanted = Wanted(swaps=asked.swaps, from_block=asked.from_block, wait_s=asked.wait)
+    return truth_of_chain(load_settings(), asked.url, asked.network, wanted, SystemClock(), text_width())
+
+
+def _count(text: str) -> int:
+    count = int(text) if text.isdecimal() and len(text) <= 12 else 0
+    if not 1 <= count:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text[:20]!r}")
+    return count
