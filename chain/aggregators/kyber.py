@@ -27,8 +27,8 @@ class KyberSwap:
     """KyberSwap's aggregator on one chain."""
 
     base_url: str
+    limits: tuple[Limit, ...] = (Limit(3, 1_000),)
     name: ClassVar[str] = "kyberswap"
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(3, 1_000),)
     secrets: ClassVar[tuple[str, ...]] = ()
 
     async def offer(self, door: RivalDoor, ask: Ask) -> Offer:

@@ -30,11 +30,8 @@ class LiFi:
 
     base_url: str
     key: str = field(default="", repr=False)
+    limits: tuple[Limit, ...] = KEYLESS
     name: ClassVar[str] = "lifi"
-
-    @property
-    def limits(self) -> tuple[Limit, ...]:
-        return KEYED if self.key else KEYLESS
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -58,8 +58,8 @@ class Okx:
 
     base_url: str
     key: OkxKey
+    limits: tuple[Limit, ...] = (Limit(2, 2_000),)
     name: ClassVar[str] = "okx"
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(2, 2_000),)
     _spenders: dict[int, str] = field(default_factory=dict, repr=False)
     """By chain."""
 

@@ -25,8 +25,8 @@ class OneInch:
 
     base_url: str
     key: str = field(default="", repr=False)
+    limits: tuple[Limit, ...] = (Limit(1, 1_000),)
     name: ClassVar[str] = "1inch"
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(1, 1_000),)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -25,8 +25,8 @@ class OpenOcean:
     """OpenOcean's aggregator."""
 
     base_url: str
+    limits: tuple[Limit, ...] = (Limit(2, 1_000),)
     name: ClassVar[str] = "openocean"
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(2, 1_000),)
     secrets: ClassVar[tuple[str, ...]] = ()
 
     async def offer(self, door: RivalDoor, ask: Ask) -> Offer:

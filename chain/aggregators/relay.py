@@ -26,8 +26,8 @@ class Relay:
 
     base_url: str
     key: str = field(default="", repr=False)
+    limits: tuple[Limit, ...] = (Limit(50, 60_000),)
     name: ClassVar[str] = "relay"
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(50, 60_000),)
 
     @property
     def secrets(self) -> tuple[str, ...]:

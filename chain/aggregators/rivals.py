@@ -22,9 +22,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from chain.aggregators.ask import Ask, Offer, Rival, RivalQuote, RivalSilent, Silence
 from chain.aggregators.kyber import KyberSwap
+from chain.aggregators.lifi import KEYED as KEYED_LIFI
 from chain.aggregators.lifi import LiFi
 from chain.aggregators.okx import Okx, OkxKey
 from chain.aggregators.oneinch import OneInch
@@ -120,9 +122,11 @@ def _quote(name: str, offer: Offer, now_ms: int, latency_ms: int) -> RivalQuote:
 
 # --- by name ----------------------------------------------------------------------------------------------------------
 
-MADE: dict[str, Callable[[str, Mapping[str, str]], Rival]] = {
+Made = KyberSwap | LiFi | Sushi | Relay | OpenOcean | ZeroX | Uniswap | OneInch | Okx
+
+MADE: dict[str, Callable[[str, Mapping[str, str]], Made]] = {
     "kyberswap": lambda base, keys: KyberSwap(base),
-    "lifi": lambda base, keys: LiFi(base, keys.get("lifi", "")),
+    "lifi": lambda base, keys: LiFi(base, keys["lifi"], KEYED_LIFI) if keys.get("lifi") else LiFi(base),
     "sushi": lambda base, keys: Sushi(base, keys.get("sushi", "")),
     "relay": lambda base, keys: Relay(base, keys.get("relay", "")),
     "openocean": lambda base, keys: OpenOcean(base),
@@ -156,7 +160,8 @@ def rivals_named(
 ) -> tuple[Rival, ...]:
     """Find rivals by name; `all` is every one that can be asked with the keys there are, `none` is nobody.
 
-    Shapes: `keys` by rival (`0x`, `okx`, `okx_secret`…); `base_urls` by rival, instead of its public address.
+    Shapes: `keys` by rival (`0x`, `okx`, `okx_secret`…); `base_urls` by rival, instead of its public address. Budgets are those
+    of the public interfaces: on a network of our own they do not apply.
     Raises: ValueError naming the first that is unknown or does not know the network."""
     places = {**PUBLIC.get(network_name, {}), **(base_urls or {})}
     asked = list(dict.fromkeys(names))
@@ -169,4 +174,5 @@ def rivals_named(
             raise ValueError(f"no rival named {name[:40]!r}; known: {', '.join(MADE)}, or {ALL} or {NONE} alone")
         if name not in places:
             raise ValueError(f"rival {name} does not know the network {network_name}")
-    return tuple(MADE[name](places[name], keys) for name in asked)
+    made = (MADE[name](places[name], keys) for name in asked)
+    return tuple(made if network_name in PUBLIC else (replace(rival, limits=()) for rival in made))

@@ -28,8 +28,8 @@ class Sushi:
 
     base_url: str
     key: str = field(default="", repr=False)
+    limits: tuple[Limit, ...] = (Limit(2, 1_000),)
     name: ClassVar[str] = "sushi"
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(2, 1_000),)
 
     @property
     def secrets(self) -> tuple[str, ...]:

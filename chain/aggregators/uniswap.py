@@ -26,8 +26,8 @@ class Uniswap:
 
     base_url: str
     key: str = field(default="", repr=False)
+    limits: tuple[Limit, ...] = (Limit(2, 1_000),)
     name: ClassVar[str] = "uniswap"
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(2, 1_000),)
 
     @property
     def secrets(self) -> tuple[str, ...]:

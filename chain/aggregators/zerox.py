@@ -23,8 +23,8 @@ class ZeroX:
 
     base_url: str
     key: str = field(default="", repr=False)
+    limits: tuple[Limit, ...] = (Limit(5, 1_000),)
     name: ClassVar[str] = "0x"
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(5, 1_000),)
 
     @property
     def secrets(self) -> tuple[str, ...]:

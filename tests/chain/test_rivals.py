@@ -607,6 +607,11 @@ async def test_an_answer_tells_when_it_came(served):
 WAIT_MS_MAX = 1_000
 
 
+def test_where_there_is_no_budget_everything_is_sent():
+    budget = Budget((), VirtualClock())
+    assert [budget.take(requests) for requests in (2, 9, 1)] == [0, 0, 0]
+
+
 def test_a_question_that_comes_too_early_is_not_sent():
     budget = Budget((Limit(3, 1_000),), VirtualClock())
     assert [budget.take(requests) for requests in (2, 2, 1, 1)] == [0, None, 0, None]
@@ -716,6 +721,14 @@ def test_all_means_those_that_can_be_asked():
     assert [rival.name for rival in rivals_named(["all"], "robinhood", {"0x": "k"})] == ["kyberswap", "lifi", "sushi", "relay", "openocean", "0x"]
     assert [rival.name for rival in rivals_named(["all"], "devnet", {}, {"kyberswap": "http://127.0.0.1:1"})] == ["kyberswap"]
     assert rivals_named(["none"], "robinhood", {}) == () and rivals_named([], "robinhood", {}) == ()
+
+
+def test_budgets_are_those_of_the_public_interfaces():
+    own = dict.fromkeys(NAMES, "http://127.0.0.1:1")
+    assert all(rival.limits for rival in rivals_named(NAMES, "robinhood", KEYS, own))
+    assert not any(rival.limits for rival in rivals_named(NAMES, "devnet", KEYS, own))
+    (keyless,), (keyed,) = (rivals_named(["lifi"], "robinhood", keys) for keys in ({}, KEYS))
+    assert keyless.limits == (Limit(75, 7_200_000),) and keyed.limits[0] == Limit(100, 60_000)
 
 
 def test_a_rival_that_is_named_is_asked_once_even_without_its_key():
