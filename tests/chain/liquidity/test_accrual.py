@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chain.liquidity.accrual import PaperPosition, PoolPath
-from chain.liquidity.pool_logs import PANCAKE, V3, V4, Swapped, happened
+from chain.liquidity.pool_logs import PANCAKE, TOPICS, V3, V4, Swapped, happened
 from chain.liquidity.tick_map import TickMap
 from chain.liquidity.ticks import SQRT_PRICE_MAX, SQRT_PRICE_MIN, sqrt_price_at
+from chain.logs import Log
 from ledgers.errors import ChainFault
 from tests.chain.liquidity.reference import ReferencePool
 
@@ -334,3 +335,33 @@ def test_a_copy_goes_on_apart():
     follow(pool, other)
     assert (path.positions[0].fees(), path.ticks.ticks.get(0), path.swaps) == ((0, 0), None, 0)
     assert other.positions[0].fees()[0] > 0 and other.ticks.ticks[0] == (7, 7)
+
+
+# --- whatever a node sends ------------------------------------------------------------------------------------------
+
+WORDS = st.one_of(
+    st.sampled_from([0, 1, 60, 120, 600, 2**96, 2**127, 2**128 - 1, 2**128, 2**255, 2**256 - 1, 2**256 - 60, LIQUIDITY, SQRT_PRICE_MIN, SQRT_PRICE_MAX - 1]),
+    st.integers(0, 2**256 - 1),
+    st.integers(-900, 900).map(lambda tick: tick % 2**256),
+    st.integers(-900, 900).map(sqrt_price_at),
+    st.integers(0, 10**18),
+    st.integers(1, 10**18).map(lambda amount: 2**256 - amount),
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_any_logs_at_all_are_taken_or_refused_by_name(shape: str, data: st.DataObject):
+    _, path = still_pool(shape)
+    path.positions += [paper(-60, 60), PaperPosition(lower=-600, upper=600, liquidity=LIQUIDITY, twin=True)]
+    for index in range(path.index + 1, path.index + 5):
+        kind = data.draw(st.sampled_from(sorted(TOPICS[shape])))
+        topics = (kind, *(f"0x{data.draw(WORDS):064x}" for _ in range(data.draw(st.sampled_from([1, 3, 3])))))
+        body = b"".join(data.draw(WORDS).to_bytes(32) for _ in range(data.draw(st.sampled_from([1, 2, 3, 4, 5, 6, 7]))))
+        try:
+            path.apply(Log("0x" + "aa" * 20, topics, body, path.block, "", index, None))
+        except ChainFault as fault:
+            assert fault.reason in ("liquidity_gap", "bad_answer")
+            return
+        assert all(min(position.fees()) >= 0 for position in path.positions)
