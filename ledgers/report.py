@@ -104,15 +104,19 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    people_rows_max: int | None = None
+    """Most rows that people are shown; machines have all of them."""
 
     def text(self, width: int = TEXT_WIDTH_ANY) -> str:
         """Lay it out for a terminal: numbers to the right, words to the left and broken where they would not fit."""
-        grid = [[_shown(cell) for cell in row] for row in self._cells(people=True)]
+        grid = [[_shown(cell) for cell in row] for row in self._cells(people=True)[: self.people_rows_max]]
         headings = [column.heading for column in self.columns if column.people]
         right = [all(_is_number(cell) for cell in column) for column in zip(*grid, strict=True)] or [False] * len(headings)
         widths = fitted([max(map(len, column)) for column in zip(headings, *grid, strict=True)], right, width)
         rows = [row_text(cells, widths, right) for cells in (headings, ["─" * width for width in widths], *grid)]
         head = [self.title, self.basis.text(), ""]
+        left = len(self.rows) - len(grid)
+        rows += [f"… and {left} more in {self.name}.csv"] if left else []
         note = ["", *wrapped(self.note, width)] if self.note else []
         return "\n".join([*head, *(rows if grid else ["(none)"]), *note]) + "\n"
 

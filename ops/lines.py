@@ -18,6 +18,7 @@ from referee.onchain.events import (
     RunScored, TickMissed, TurnAbandoned, TurnUnavailable, WindowLiquidated, WindowOpened, WindowPaused,
     WindowResumed, WindowScored, WindowSealed,
 )  # fmt: skip
+from referee.onchain.further_events import DelayedReverted, OrderSkipped
 
 GOOD, BAD, QUIET, LOUD = "good", "bad", "quiet", "loud"
 """Moods of a line: filled, refused, routine, about the whole window."""
@@ -103,6 +104,10 @@ def _said_of_order(event: Event, names: Names) -> tuple[str, str] | None:
             return BAD, f"{ledgers_text(event.ledgers)}refused {refusal_text(event)}"
         case OrderNotFilled():
             return BAD, f"{ledgers_text(event.ledgers)}not filled: {event.reason}{detail_text(event.reason, event.detail)}"
+        case OrderSkipped():
+            return QUIET, f"{ledgers_text(event.ledgers)}skipped: {event.reason}{because(event.detail)}"
+        case DelayedReverted():
+            return BAD, f"{ledgers_text(event.ledgers)}reverted: {reverted_text(event)}"
     return None
 
 
@@ -114,10 +119,21 @@ def _said_of_value(event: Event) -> tuple[str, str] | None:
             late = ", late: after the close" if event.late else ""
             return LOUD, f"{ledgers_text(event.ledgers)}liquidated at {eth_text(event.value_wei, 8)} ETH{late}{_worthless_text(event)}"
         case RunScored() if event.status == "SCORED":
-            return LOUD, f"scores {percent_text(event.headline_ppm)} (permissive {percent_text(event.permissive_ppm)})"
+            return LOUD, f"scores {percent_text(event.headline_ppm)} (permissive {percent_text(event.permissive_ppm)}{further_text(event)})"
         case RunScored():
             return BAD, f"has no score{because(event.reason)}"
     return None
+
+
+def reverted_text(event: DelayedReverted) -> str:
+    """Say why a delayed order reverted, and what that cost."""
+    return f"{event.reason}{detail_text(event.reason, event.detail)}; gas {eth_text(event.gas_wei, 8)} ETH is paid"
+
+
+def further_text(event: RunScored) -> str:
+    """Say what the further ledgers came to, where they are kept; they are never part of the score."""
+    known = {"delayed": event.delayed_ppm, "own impact": event.impact_ppm}
+    return "".join(f", {name} {percent_text(ppm)}" for name, ppm in known.items() if ppm is not None)
 
 
 def refusal_text(event: OrderRefused) -> str:
@@ -213,8 +229,8 @@ def fill_text(event: FillCredited, names: Names) -> str:
 
 
 def ledgers_text(ledgers: tuple[str, ...]) -> str:
-    """Name the ledgers in front of a sentence unless it holds for all of them."""
-    return "" if set(ledgers) == set(LEDGERS) else f"[{' and '.join(ledgers)}] "
+    """Name the ledgers in front of a sentence unless it holds for all that share boards."""
+    return "" if set(LEDGERS) <= set(ledgers) else f"[{' and '.join(ledgers)}] "
 
 
 def seconds_text(ms: int) -> str:

@@ -15,6 +15,7 @@ from ledgers.clock import Clock
 from ledgers.errors import StoreFault
 from ops.tail import Seen
 from referee.onchain.events import FillCredited, MarkTaken, OrderNotFilled, OrderRefused, TickMissed, TurnPlayed, Woken
+from referee.onchain.further_events import DelayedReverted, OrderSkipped
 
 LOOPBACK = "127.0.0.1"
 LAG_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -79,6 +80,10 @@ class Metrics:
                 self._order(event.ledgers, "refused", event.reason)
             case OrderNotFilled():
                 self._order(event.ledgers, "not_filled", event.reason)
+            case OrderSkipped():
+                self._order(event.ledgers, "skipped", event.reason)
+            case DelayedReverted():
+                self._order(event.ledgers, "reverted", event.reason)
             case MarkTaken() if event.value_wei is not None:
                 self._marked_ts_ms = event.ts_ms
 

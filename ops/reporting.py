@@ -18,24 +18,27 @@ from ledgers.journal import Journal
 from ledgers.money import Wei, decimal_text
 from ledgers.report import ANECDOTE, Basis, Cell, Column, EquityLine, Figure, Report, Said, Table, eth_text, percent_cell
 from ledgers.whole_file import write_whole
+from ops.further_gaps import NAMES, FurtherGaps
+from ops.further_tables import further_tables
 from ops.gaps import Gaps
 from ops.home_chain import DEVNET
 from ops.lines import DECIDED, counted, minutes_text, turn_end
 from ops.lists import best_first, short_run
 from referee.onchain.events import (
-    HEADLINE, LEDGERS, PERMISSIVE, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused, RunScored, TickMissed,
+    FURTHER_LEDGERS, HEADLINE, LEDGERS, PERMISSIVE, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused, RunScored, TickMissed,
     WindowLiquidated, WindowOpened,
 )  # fmt: skip
+from referee.onchain.further_events import DelayedReverted, OrderSkipped
 from referee.onchain.rulebook import RULE_ROWS
 from referee.onchain.rules import DEFAULT
 from referee.onchain.score import SCORED
 from referee.onchain.state import WindowState, decoded
 
-FILLED, REFUSED, NOT_FILLED = "filled", "refused", "not filled"
+FILLED, REFUSED, NOT_FILLED, REVERTED, SKIPPED = "filled", "refused", "not filled", "reverted", "skipped"
 
 EXACT_COLUMNS = (
     "run_id", "stack", "stack_sha256", "copy", "status", "reason", "stake_wei", "headline_wei", "permissive_wei", "headline_ppm", "permissive_ppm",
-    "headline_without_unproven_ppm", "close_usd_micro_usd", "turns_answered", "turns_total", "fills", "reorged_fills",
+    "headline_without_unproven_ppm", "delayed_wei", "impact_wei", "delayed_ppm", "impact_ppm", "close_usd_micro_usd", "turns_answered", "turns_total", "fills", "reorged_fills",
     "liquidated_late", "liquidated_after_close_ms",
 )  # fmt: skip
 CURVE_COLUMNS = ("run_id", "ledger", "ts_ms", "value_wei")
@@ -46,7 +49,7 @@ OUTCOME_COLUMNS = (
     Column("headline_orders", "on headline"),
     Column("permissive_orders", "on permissive"),
 )
-NOT_FILLED_RULES = {"no_route": "ONC-05", "reverted": "ONC-10", "unprovable_no_quote": "ONC-11"}
+NOT_FILLED_RULES = {"no_route": "ONC-05", "reverted": "ONC-10", "unprovable_no_quote": "ONC-11", "impact_unrepeatable": "ONC-23"}
 """The rule behind an order that did not fill though nothing refused it; none when the outside world failed."""
 LATE_MS = 10_000
 """A liquidation further after the close than this is said beside the score."""
@@ -67,6 +70,7 @@ class Account:
     turns: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """Turns by (outcome, reason), for each run."""
     gaps: Gaps = field(default_factory=Gaps)
+    further: FurtherGaps = field(default_factory=FurtherGaps)
     curves: dict[tuple[str, str], list[tuple[int, Wei | None]]] = field(default_factory=lambda: defaultdict(list))
     """(ts_ms, value) by (run, ledger)."""
 
@@ -74,6 +78,7 @@ class Account:
         """Fold one event in."""
         self.state.apply(event)
         self.gaps.apply(event)
+        self.further.apply(event)
         if (turn := turn_end(event)) is not None:
             self.turns[turn][event.run_id] += 1
         match event:
@@ -88,12 +93,21 @@ class Account:
                 self._outcome(event.ledgers, REFUSED, event.reason, event.rule)
             case OrderNotFilled():
                 self._outcome(event.ledgers, NOT_FILLED, event.reason, NOT_FILLED_RULES.get(event.reason, ""))
+            case OrderSkipped():
+                self._outcome(event.ledgers, SKIPPED, event.reason, "")
+            case DelayedReverted():
+                self._outcome(event.ledgers, REVERTED, event.reason, "ONC-22")
             case MarkTaken() | WindowLiquidated():
                 for ledger in event.ledgers:
                     self.curves[event.run_id, ledger].append((event.ts_ms, event.value_wei))
 
     def _outcome(self, ledgers: Iterable[str], outcome: str, reason: str, rule: str) -> None:
         self.outcomes[outcome, reason, rule].update(ledgers)
+
+    @property
+    def further_ledgers(self) -> tuple[str, ...]:
+        """Ledgers with simulations of their own that some run keeps."""
+        return tuple(ledger for ledger in FURTHER_LEDGERS if any(ledger in run.ledgers for run in self.state.runs.values()))
 
     @property
     def opened(self) -> WindowOpened:
@@ -132,7 +146,7 @@ def report_of(account: Account, journal: Journal) -> Report:
         title=f"window {journal.window_id} on {opened.label}",
         basis=basis,
         facts=_facts(account, journal),
-        tables=(_scores(account, journal.window_id, basis), _turns(account, basis), _outcomes(account, basis)),
+        tables=(_scores(account, journal.window_id, basis), *further_tables(account, journal.window_id, basis), _turns(account, basis), _outcomes(account, basis)),
         figure=_figure(account, journal.window_id, basis),
         note=f"Check it: referee verify {journal.window_id} · referee replay {journal.window_id}",
     )
@@ -334,15 +348,18 @@ def _turns(account: Account, basis: Basis) -> Table:
 
 
 def _outcomes(account: Account, basis: Basis) -> Table:
-    order = {FILLED: 0, REFUSED: 1, NOT_FILLED: 2}
+    order = {FILLED: 0, REFUSED: 1, NOT_FILLED: 2, REVERTED: 3, SKIPPED: 4}
     known = {row.id for row in RULE_ROWS}
     rows = sorted(account.outcomes.items(), key=lambda item: (order[item[0][0]], item[0]))
     return Table(
         name="outcomes",
         title="What became of orders",
         basis=basis,
-        columns=OUTCOME_COLUMNS,
-        rows=tuple((outcome, reason or None, rule if rule in known else None, by[HEADLINE], by[PERMISSIVE]) for (outcome, reason, rule), by in rows),
+        columns=(*OUTCOME_COLUMNS, *(Column(f"{ledger}_orders", f"on {NAMES[ledger]}") for ledger in account.further_ledgers)),
+        rows=tuple(
+            (outcome, reason or None, rule if rule in known else None, *(by[ledger] for ledger in (HEADLINE, PERMISSIVE, *account.further_ledgers)))
+            for (outcome, reason, rule), by in rows
+        ),
         note="one order counts once on each ledger; `referee show RUN --order N` tells why",
     )
 

@@ -13,22 +13,26 @@ import orjson
 
 from ledgers.events import Event
 from ledgers.journal import Journal, Record
+from ops.further_gaps import OrderGap, gaps_of
 from ops.lines import ledgers_text, plain
 from ops.names import TokenName, names_in
 from referee.onchain.events import (
-    LEDGERS, BoardTaken, BundleShown, DecisionTaken, FillCredited, OrderAsked, OrderNotFilled, OrderRefused, RunOpened, RunScored,
+    DELAYED, IMPACT, LEDGERS, BoardTaken, BundleShown, DecisionTaken, FillCredited, OrderAsked, OrderNotFilled, OrderRefused, RunOpened, RunScored,
     WindowLiquidated, WindowOpened,
 )  # fmt: skip
+from referee.onchain.further import SKIPPED
+from referee.onchain.further_events import DelayedReverted, OrderSkipped
 from referee.onchain.rulebook import RULE_ROWS
 from referee.onchain.state import decoded, order_id_of
 
-Outcome = FillCredited | OrderRefused | OrderNotFilled
+Outcome = FillCredited | OrderRefused | OrderNotFilled | OrderSkipped | DelayedReverted
 
 NOT_FILLED_WHY = {
     "no_route": "no pool of this token gave a price for this size",
     "reverted": "every route reverted in simulation, and a revert is no fill on any ledger (ONC-10)",
     "fault": "the node failed, and a fault never becomes a price",
     "interrupted": "the process ended before the order was priced, and an order is never priced late",
+    "impact_unrepeatable": "an earlier trade of the run does not go through again, and what it would have left is never guessed (ONC-23)",
     "unprovable_no_quote": "the sale could not be proven and no source gave a quote to book it at",
 }
 
@@ -46,7 +50,7 @@ class OrderStory:
 
     def outcome(self, ledger: str) -> Outcome | None:
         """What became of it on a ledger."""
-        outcomes = (event for _, event in self.seen if isinstance(event, (FillCredited, OrderRefused, OrderNotFilled)))
+        outcomes = (event for _, event in self.seen if isinstance(event, Outcome))
         return next((event for event in outcomes if ledger in event.ledgers), None)
 
 
@@ -63,6 +67,16 @@ class RunStory:
     ends: list[tuple[Record, Event]] = field(default_factory=list)
     """Liquidations and the score."""
     names: dict[str, TokenName] = field(default_factory=dict)
+
+    @property
+    def ledgers(self) -> tuple[str, ...]:
+        """The ledgers that the run keeps."""
+        return self.opened.entry.ledgers if self.opened else LEDGERS
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """Those with simulations of their own."""
+        return tuple(ledger for ledger in self.ledgers if ledger not in LEDGERS)
 
     def order(self, wanted: str) -> OrderStory | None:
         """Find an order by its number, `tick/index` or whole id."""
@@ -123,7 +137,8 @@ def order_data(story: RunStory, order: OrderStory) -> dict[str, object]:
         "number": order.number,
         "tick": order.tick,
         "label": story.window.label,
-        "outcome": {ledger: outcome_word(order.outcome(ledger)) for ledger in LEDGERS},
+        "outcome": {ledger: outcome_word(order.outcome(ledger)) for ledger in story.ledgers},
+        "gap_ppm": {gap.ledger: gap.gap_ppm for gap in order_gaps(order)},
         "why": list(why(order)),
         "events": [_event_data(record) for record, _ in events],
     }
@@ -141,7 +156,7 @@ def run_data(story: RunStory) -> dict[str, object]:
         "copy": story.opened.copy,
         "wallet": story.opened.wallet,
         "stake_wei": str(story.window.stake_wei),
-        "orders": [_order_row(order) for order in story.orders],
+        "orders": [_order_row(story, order) for order in story.orders],
         "ends": [_event_data(record) for record, _ in story.ends],
     }
 
@@ -150,7 +165,12 @@ def _event_data(record: Record) -> dict[str, Any]:
     return {"seq": record.seq, "kind": record.kind, "link": record.link, "body": orjson.loads(record.body)}
 
 
-def _order_row(order: OrderStory) -> dict[str, object]:
+def order_gaps(order: OrderStory) -> list[OrderGap]:
+    """How far the further ledgers are from headline on an order; none where headline did not fill it."""
+    return gaps_of(event for _, event in order.seen).orders
+
+
+def _order_row(story: RunStory, order: OrderStory) -> dict[str, object]:
     asked = order.asked
     return {
         "number": order.number,
@@ -159,7 +179,8 @@ def _order_row(order: OrderStory) -> dict[str, object]:
         "token": asked.token,
         "spend_wei": None if asked.spend_wei is None else str(asked.spend_wei),
         "amount_raw": "all" if asked.sell_all else None if asked.amount_raw is None else str(asked.amount_raw),
-        "outcome": {ledger: outcome_word(order.outcome(ledger)) for ledger in LEDGERS},
+        "outcome": {ledger: outcome_word(order.outcome(ledger)) for ledger in story.ledgers},
+        "gap_ppm": {gap.ledger: gap.gap_ppm for gap in order_gaps(order)},
     }
 
 
@@ -172,6 +193,10 @@ def outcome_word(outcome: Outcome | None) -> str:
             return f"refused {outcome.reason} ({outcome.rule})"
         case OrderNotFilled():
             return f"not filled: {outcome.reason}"
+        case OrderSkipped():
+            return f"skipped: {outcome.reason}"
+        case DelayedReverted():
+            return f"reverted: {outcome.reason}"
     return "open"
 
 
@@ -197,9 +222,17 @@ def _why(order: OrderStory, event: Event) -> Iterator[tuple[tuple[str, ...], str
             yield event.ledgers, f"{event.rule}: {rule.rule if rule else 'a rule said no'}"
         case OrderNotFilled():
             yield event.ledgers, NOT_FILLED_WHY.get(event.reason, plain(event.reason))
+        case OrderSkipped():
+            yield event.ledgers, f"{SKIPPED.get(event.reason, plain(event.reason))} (ONC-22, ONC-23)"
+        case DelayedReverted():
+            yield event.ledgers, "less than its bound would have arrived after the delay, so the transaction reverts and its gas is paid (ONC-22)"
 
 
 def _fill_why(order: OrderStory, fill: FillCredited) -> str:
+    if fill.ledgers == (DELAYED,):
+        return "headline's transaction sent again after the declared delay; at least its bound arrived, and that is what is credited (ONC-22)"
+    if fill.ledgers == (IMPACT,):
+        return "the best row after the run's own earlier trades, credited with what then arrived (ONC-23)"
     boards = [event for _, event in order.seen if isinstance(event, BoardTaken) and set(fill.ledgers) & set(event.ledgers)]
     proven = sum(row.status == "proven" for board in boards for row in board.rows)
     if fill.proven and not fill.tag:

@@ -8,15 +8,17 @@ from ledgers.events import Event
 from ledgers.layout import TEXT_WIDTH, labelled, wrapped
 from ledgers.money import TokenRaw, Wei, decimal_text
 from ledgers.postings import ETH
-from ledgers.report import UNMEASURED, eth_text
-from ops.lines import DECIDED, asked_text, counted, detail_text, fill_text, ledgers_text, line_of, plain, seconds_text, turn_end
+from ledgers.report import UNMEASURED, eth_text, percent_text
+from ops.further_gaps import NAMES, RULES, OrderGap
+from ops.lines import DECIDED, asked_text, because, counted, detail_text, fill_text, ledgers_text, line_of, plain, reverted_text, seconds_text, turn_end
 from ops.names import amount_text, token_text
-from ops.story import OrderStory, RunStory, outcome_word, why
+from ops.story import OrderStory, RunStory, order_gaps, outcome_word, why
 from referee.onchain.book import SHARES
 from referee.onchain.events import (
     HEADLINE, PERMISSIVE, BoardTaken, BundleShown, DecisionTaken, FillCredited, GateTaken, OrderNotFilled, OrderRefused,
     RouteReverted, RouteSimulated, RouteUnprovable, Row, TickMissed, TurnPlayed, Woken,
 )  # fmt: skip
+from referee.onchain.further_events import DelayedReverted, FurtherBoardTaken, OrderSkipped
 
 LABEL_CHARS = 10
 HASH_SHOWN = 16
@@ -47,6 +49,7 @@ def _chapters(story: RunStory, order: OrderStory) -> Iterator[tuple[str, str]]:
         yield from _turn_chapter(story, event)
     for _, event in order.seen:
         yield from _order_chapter(story, order, event)
+    yield from (("gap", f"{gap_text(gap)} against headline ({RULES[gap.ledger]})") for gap in order_gaps(order))
     yield from (("why", text) for text in why(order))
 
 
@@ -69,6 +72,9 @@ def _order_chapter(story: RunStory, order: OrderStory, event: Event) -> Iterator
         case BoardTaken():
             yield "board", _board_text(event)
             yield from (("", text) for text in _rows_text(story, event, _filled_routes(order, event.ledgers)))
+        case FurtherBoardTaken():
+            yield "again", _again_text(story, event)
+            yield from (("", text) for text in _rows_text(story, event, _filled_routes(order, event.ledgers)))
         case GateTaken():
             yield "gate", _gate_text(story, event)
         case RouteSimulated():
@@ -81,6 +87,10 @@ def _order_chapter(story: RunStory, order: OrderStory, event: Event) -> Iterator
             yield "filled", f"{ledgers_text(event.ledgers)}{fill_text(event, story.names)}"
             yield "entry", f"on {' and '.join(event.entry.ledgers)}"
             yield from (("", f"{posting.account:7} {_posting_text(story, posting.asset, posting.amount)}") for posting in event.entry.postings)
+        case DelayedReverted():
+            yield "reverted", f"{ledgers_text(event.ledgers)}{reverted_text(event)}"
+        case OrderSkipped():
+            yield "skipped", f"{ledgers_text(event.ledgers)}{event.reason}{because(event.detail)}"
         case OrderRefused() | OrderNotFilled():
             line = line_of(event, story.names)
             said, label = line.text if line else "", "refused" if isinstance(event, OrderRefused) else "not filled"
@@ -96,18 +106,39 @@ def _board_text(board: BoardTaken) -> str:
     )
 
 
+def _again_text(story: RunStory, board: FurtherBoardTaken) -> str:
+    """Say how a further ledger looked again."""
+    pin = board.pin
+    if board.least_raw is not None:
+        least, quoted = (_amount(story, board, raw) for raw in (board.least_raw, board.quote_raw))
+        how = f"{board.delay_ms:,} ms after headline's block; at least {least} must arrive of {quoted} quoted"
+    elif board.earlier:
+        weighed = ", ".join(f"{order_id} at {decimal_text(weight, 4)} %" for order_id, weight in zip(board.earlier, board.earlier_weights_ppm, strict=True))
+        how = f"after {counted(len(board.earlier), 'earlier trade')} of its own: {weighed}"
+    else:
+        how = "no earlier trade of its own is felt"
+    return f"{ledgers_text(board.ledgers)}{counted(len(board.rows), 'row')} at block {pin.block} ({pin.block_hash[:HASH_SHOWN]}…), {how}"
+
+
+def gap_text(gap: OrderGap) -> str:
+    """Say how far a further ledger is from headline on an order."""
+    if gap.gap_ppm is None:
+        return f"{NAMES[gap.ledger]} {gap.ended}{f' ({gap.reason})' if gap.reason else ''}"
+    return f"{NAMES[gap.ledger]} {percent_text(gap.gap_ppm)}"
+
+
 def _filled_routes(order: OrderStory, ledgers: tuple[str, ...]) -> set[str]:
     return {event.route for _, event in order.seen if isinstance(event, FillCredited) and set(event.ledgers) & set(ledgers)}
 
 
-def _rows_text(story: RunStory, board: BoardTaken, filled: set[str]) -> Iterator[str]:
+def _rows_text(story: RunStory, board: BoardTaken | FurtherBoardTaken, filled: set[str]) -> Iterator[str]:
     cells = [_row_cells(story, board, row, row.route in filled) for row in board.rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _row_cells(story: RunStory, board: BoardTaken, row: Row, filled: bool) -> tuple[str, ...]:
+def _row_cells(story: RunStory, board: BoardTaken | FurtherBoardTaken, row: Row, filled: bool) -> tuple[str, ...]:
     return (
         "→" if filled else " ",
         plain(row.source),
@@ -120,7 +151,7 @@ def _row_cells(story: RunStory, board: BoardTaken, row: Row, filled: bool) -> tu
     )
 
 
-def _amount(story: RunStory, board: BoardTaken, raw: TokenRaw | None) -> str:
+def _amount(story: RunStory, board: BoardTaken | FurtherBoardTaken, raw: TokenRaw | None) -> str:
     if raw is None:
         return UNMEASURED
     return f"{decimal_text(raw, 18, 8)} ETH" if board.side == "sell" else f"{amount_text(raw, board.token, story.names)} {token_text(board.token, story.names)}"
@@ -197,7 +228,8 @@ def _orders_text(story: RunStory) -> Iterator[str]:
     for order in story.orders:
         headline, permissive = (outcome_word(order.outcome(ledger)) for ledger in (HEADLINE, PERMISSIVE))
         outcome = headline if headline == permissive else f"headline {headline}; permissive {permissive}"
-        cells.append((str(order.number), f"tick {order.tick}", asked_text(order.asked, story.names), outcome))
+        gaps = "; ".join(gap_text(gap) for gap in order_gaps(order))
+        cells.append((str(order.number), f"tick {order.tick}", asked_text(order.asked, story.names), outcome, gaps))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

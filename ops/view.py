@@ -20,12 +20,13 @@ from ledgers.clock import Clock
 from ledgers.journal import Journal
 from ledgers.money import mul_div_floor
 from ledgers.report import UNMEASURED, eth_text, percent_text
+from ops.further_gaps import NAMES
 from ops.lines import BAD, GOOD, LOUD, QUIET, Line, counted, minutes_text
 from ops.names import amount_text, token_text
 from ops.scene import FILLED, MISSED, NOT_FILLED, REFUSED, RunScene, Scene
 from ops.tail import Seen
 from referee.onchain.book import Book
-from referee.onchain.events import HEADLINE, PERMISSIVE
+from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, PERMISSIVE
 
 STYLES = {GOOD: "green", BAD: "yellow", QUIET: "dim", LOUD: "bold"}
 FEED_ROWS_MIN, FEED_ROWS_MAX = 3, 12
@@ -193,6 +194,8 @@ def _runs_table(scene: Scene, width: int, shown: int) -> Table:
         table.add_column("missed", justify="right", no_wrap=True)
     table.add_column("headline", justify="right", no_wrap=True)
     table.add_column("permissive", justify="right", no_wrap=True)
+    for ledger in _further(scene, width):
+        table.add_column(NAMES[ledger], justify="right", no_wrap=True)
     for run in list(scene.runs.values())[:shown]:
         table.add_row(*_run_row(scene, run, width))
     return table
@@ -220,7 +223,13 @@ def _run_row(scene: Scene, run: RunScene, width: int) -> list[Text]:
     cells += [filled, Text(str(not_filled), "yellow" if not_filled else "dim")]
     if _missing(scene):
         cells.append(Text(str(missed), "yellow" if missed else "dim"))
-    return [*cells, _change(scene, run, HEADLINE), _change(scene, run, PERMISSIVE)]
+    return [*cells, *(_change(scene, run, ledger) for ledger in (HEADLINE, PERMISSIVE, *_further(scene, width)))]
+
+
+def _further(scene: Scene, width: int) -> list[str]:
+    """Ledgers with simulations of their own that have a column; a narrow terminal has none for them, and the lines tell."""
+    kept = {ledger for run in scene.state.runs.values() for ledger in run.further}
+    return [ledger for ledger in FURTHER_LEDGERS if ledger in kept and width >= NARROW]
 
 
 def _missing(scene: Scene) -> bool:
