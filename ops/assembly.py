@@ -83,6 +83,7 @@ def assembled(
     step_s = max(1, window.interval_ms // (1_000 * HISTORY_STEPS_PER_INTERVAL))
     index = MarketIndex(door, network, graph, history_step_s=step_s, tokens=window.tokens)
     desk = desk_of(state, Desk(door, network, graph, rules, clock, found.clock_offset_ms), found)
+    desk.liquidity.follower.recall = journal.blob
     return LiveWindow(
         window=window,
         rules=rules,

@@ -18,6 +18,7 @@ from chain.gas import fee_wei
 from chain.header import Header
 from chain.liquidity import carriers
 from chain.liquidity.amounts import amounts_of, liquidity_for
+from chain.liquidity.record import path_bytes
 from chain.network import Network
 from chain.pools import NATIVE, Pool, PoolGraph
 from chain.position_proofs import COLLECT_GAS, Closing, ClosingProof, Opening, OpeningProof, PoolNow, PoolReading, Stopped
@@ -150,15 +151,16 @@ class LiquidityDesk:
         if isinstance(opening, Stopped):
             self._stop(done, at, ledgers, opening)
             return
-        event = self._opened(at, ledgers, placed, opening, now, share_ppm(liquidity, book, pool.key, now.liquidity), sha256_hex(kept))
-        self._open_or_refuse(done, at, event, pool, book, kept)
+        path = path_bytes(await self.follower.begin(at.run_id, pool, at.header))
+        event = self._opened(at, ledgers, placed, opening, now, share_ppm(liquidity, book, pool.key, now.liquidity), (sha256_hex(path), sha256_hex(kept)))
+        self._open_or_refuse(done, at, event, pool, book, (path, kept))
 
     def _liquidity_objection(self, liquidity: int, book: Book, pool: Pool, now: PoolNow) -> Objection:
         if not liquidity:
             return "lp_range", f"the amounts make no liquidity in this range while the price is at tick {now.tick}"
         return share_objection(self.rules, share_ppm(liquidity, book, pool.key, now.liquidity))
 
-    def _open_or_refuse(self, done: Done, at: Sitting, event: LiquidityOpened, pool: Pool, book: Book, kept: bytes) -> None:
+    def _open_or_refuse(self, done: Done, at: Sitting, event: LiquidityOpened, pool: Pool, book: Book, kept: tuple[bytes, bytes]) -> None:
         """Take an opening in that leaves the exits paid and stands on a young block."""
         amounts, gas_wei = (int(event.amount0_raw), int(event.amount1_raw)), int(event.gas_wei)
         eth_wei = sum(raw for asset, raw in zip((event.asset0, event.asset1), amounts, strict=True) if asset == ETH)
@@ -167,10 +169,10 @@ class LiquidityDesk:
             self._refuse(done, at, event.ledgers, objection)
             return
         done.events.append(event)
-        done.blobs[event.evidence_sha256] = kept
+        done.blobs |= dict(zip((event.path_sha256, event.evidence_sha256), kept, strict=True))
         done.prefix |= {ledger: at.prefix[ledger] + away_txs(self.network, pool, amounts, gas_wei) for ledger in event.ledgers}
 
-    def _opened(self, at: Sitting, ledgers: tuple[str, ...], placed: Placed, opening: Opening, now: PoolNow, share: int, digest: str) -> LiquidityOpened:
+    def _opened(self, at: Sitting, ledgers: tuple[str, ...], placed: Placed, opening: Opening, now: PoolNow, share: int, digests: tuple[str, str]) -> LiquidityOpened:
         pool, gas_price = placed.pool, at.pin.base_fee_wei
         gas_wei = fee_wei(opening.mint_gas + sum(gas for _, gas in opening.approve_gas), gas_price)
         assets = asset_of_side(self.network, pool.token0), asset_of_side(self.network, pool.token1)
@@ -180,7 +182,8 @@ class LiquidityDesk:
             tick_spacing=pool.tick_spacing, hooks=pool.hooks, tick_lower=placed.lower, tick_upper=placed.upper,
             liquidity_raw=TokenRaw(opening.liquidity), amount0_raw=TokenRaw(opening.amounts[0]), amount1_raw=TokenRaw(opening.amounts[1]),
             pool_liquidity_raw=TokenRaw(now.liquidity), share_ppm=share, gas_wei=gas_wei,
-            approvals=tuple(key for key, _ in opening.approve_gas), pin=at.pin, evidence_sha256=digest,
+            approvals=tuple(key for key, _ in opening.approve_gas), pin=at.pin,
+            path_sha256=digests[0], evidence_sha256=digests[1],
             entry=opening_entry(ledgers, assets, opening.amounts, int(gas_wei)),
         )  # fmt: skip
 

@@ -46,6 +46,8 @@ class LiquidityOpened(Event):
     approvals: tuple[str, ...]
     """Approvals paid by it, `token>spender`."""
     pin: Pin
+    path_sha256: str
+    """The pool at that block with its whole tick map, a blob: what is needed to follow it again."""
     evidence_sha256: str
     entry: Entry
 

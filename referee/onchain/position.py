@@ -39,6 +39,8 @@ class Position:
     put_in: tuple[TokenRaw, TokenRaw]
     """What left the book for it of both tokens."""
     opened_block: int
+    path_sha256: str
+    """The pool at that block, a blob."""
     block: int
     """The last block that its fees are counted of; at first the one it was opened at."""
     block_hash: str
@@ -59,7 +61,7 @@ def opened_position(event: LiquidityOpened) -> Position:
         id=event.position, venue=event.venue, pool=event.pool, token0=event.token0, token1=event.token1, asset0=event.asset0,
         asset1=event.asset1, fee_ppm=event.fee_ppm, tick_spacing=event.tick_spacing, hooks=event.hooks, tick_lower=event.tick_lower,
         tick_upper=event.tick_upper, liquidity=int(event.liquidity_raw), put_in=(event.amount0_raw, event.amount1_raw),
-        opened_block=event.pin.block, block=event.pin.block, block_hash=event.pin.block_hash,
+        opened_block=event.pin.block, path_sha256=event.path_sha256, block=event.pin.block, block_hash=event.pin.block_hash,
     )  # fmt: skip
 
 

@@ -1,18 +1,19 @@
 """The positions followed: what real swaps left them, block by block, as the pool's own logs tell (ONC-21).
 
 Positions that one ledger of a run has in one pool earn side by side and dilute each other. They are carried on from the block that
-the journal counted them up to, so that a process that takes a window up again goes on where it ended: from the paths it still
-knows, else from the pool as it was at that block, else from the opening. Source: 001 §5.10; design §4, "restart = replay".
+the journal counted them up to, so that a process that takes a window up again goes on where it ended: from a path it still knows,
+else from the pool as the journal recorded it at the opening, since a node need not know old states. Source: 001 §5.10; design §4, "restart = replay".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from chain.header import Header, header_of, header_request
 from chain.liquidity.accrual import PaperPosition, PoolPath
 from chain.liquidity.reading import BEGUN_REORG, Followed, follow, read_path
+from chain.liquidity.record import path_of
 from chain.network import Network
 from chain.pools import Pool
 from chain.rpc import RpcDoor
@@ -26,19 +27,17 @@ PATHS_KEPT = 8
 """Former states of a pool's path, to go back to when a block is lost."""
 
 
+def nothing(digest: str) -> bytes | None:
+    """Recall nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Track:
     """A pool's path and whose positions are on it, in their order."""
 
-    ids: tuple[str, ...]
+    who: tuple[tuple[str, int], ...]
+    """Position and liquidity, which may differ between ledgers."""
     path: PoolPath
-
-    def papers(self, positions: Sequence[Position]) -> list[PaperPosition] | None:
-        """These positions as they are on the path; None unless it has all of them exactly as the journal counted them."""
-        known = dict(zip(self.ids, self.path.positions, strict=True))
-        found = [known[position.id] for position in positions if position.id in known]
-        exact = len(found) == len(positions) and all(_paper(position) == paper for position, paper in zip(positions, found, strict=True))
-        return found if exact and all(position.block == self.path.block for position in positions) else None
 
 
 @dataclass(slots=True)
@@ -47,25 +46,36 @@ class Follower:
 
     rpc: RpcDoor
     network: Network
+    recall: Callable[[str], bytes | None] = nothing
+    """Finds a blob of the journal."""
     _tracks: dict[tuple[str, str], list[Track]] = field(default_factory=dict)
     """Newest first, by run and pool."""
+
+    async def begin(self, run_id: str, pool: Pool, header: Header) -> PoolPath:
+        """Read a pool as it is at a block, so that a position opened there can be followed. Raises: ChainFault."""
+        walk = self._walk(run_id, (), pool, 0)
+        path = await walk.path_at(header, "")
+        walk.keep(Track((), path))
+        return path
 
     async def to(self, run_id: str, ledgers: tuple[str, ...], positions: Sequence[Position], header: Header, ts_ms: int) -> Accrued:
         """Carry one ledger's positions of one pool on to a block.
 
         Raises: ChainFault; `behind` when they are already counted beyond it, and what the logs cannot be healed of."""
-        pool = pool_of(positions[0])
         if beyond := [position for position in positions if position.block > header.block]:
             raise ChainFault("behind", f"position {beyond[0].id} is counted up to block {beyond[0].block}, asked was block {header.block}")
-        walk = _Walk(self.rpc, self.network, pool, run_id, ledgers, ts_ms, self._tracks.setdefault((run_id, pool.key), []))
-        return await walk.over(positions, header)
+        return await self._walk(run_id, ledgers, pool_of(positions[0]), ts_ms).over(positions, header)
+
+    def _walk(self, run_id: str, ledgers: tuple[str, ...], pool: Pool, ts_ms: int) -> _Walk:
+        return _Walk(self, pool, run_id, ledgers, ts_ms, self._tracks.setdefault((run_id, pool.key), []))
 
 
 class _Walk:
     """One carrying on: from the earliest block that any of the positions is counted up to, taking the others in where theirs come."""
 
-    def __init__(self, rpc: RpcDoor, network: Network, pool: Pool, run_id: str, ledgers: tuple[str, ...], ts_ms: int, tracks: list[Track]) -> None:
-        self._rpc, self._network, self._pool, self._run_id, self._ledgers, self._ts_ms, self._tracks = rpc, network, pool, run_id, ledgers, ts_ms, tracks
+    def __init__(self, follower: Follower, pool: Pool, run_id: str, ledgers: tuple[str, ...], ts_ms: int, tracks: list[Track]) -> None:
+        self._rpc, self._network, self._recall = follower.rpc, follower.network, follower.recall
+        self._pool, self._run_id, self._ledgers, self._ts_ms, self._tracks = pool, run_id, ledgers, ts_ms, tracks
         self._accrued = Accrued()
         self._counted: dict[str, int] = {}
         """Last block that each position's events count in."""
@@ -73,37 +83,51 @@ class _Walk:
         """Positions that begin anew, since the block they were counted up to is gone."""
 
     async def over(self, positions: Sequence[Position], header: Header) -> Accrued:
+        """Carry positions on to a block."""
         left = sorted(positions, key=lambda position: position.block)
-        first = [position for position in left if position.block == left[0].block]
-        track = self._known(first)
-        if track is None:
+        path = self._here(left[0])
+        if path is None:
             left = await self._on_this_chain(left)
-            first = [position for position in left if position.block == left[0].block]
-            track = Track((), await read_path(self._rpc, self._network, self._pool, await self._header(first[0].block, header)))
-            track = self._joined(track, first)
-        self._counted |= {position.id: position.block for position in first}
-        for position in left[len(first) :]:
+            path = await self.path_at(await self._header(left[0].block, header), left[0].path_sha256)
+        track = Track((), path)
+        for position in left:
             if position.block > track.path.block:
                 track = await self._carried(track, await self._header(position.block, header))
-            track = self._joined(track, [position])
-            self._counted[position.id] = track.path.block
+            track = self._joined(track, position)
         if track.path.block < header.block:
             track = await self._carried(track, header)
-        self._keep(track)
-        self._accrued.fees_of = {name: paper.fees() for name, paper in zip(track.ids, track.path.positions, strict=True)}
+        self.keep(track)
+        self._accrued.fees_of = {name: paper.fees() for (name, _), paper in zip(track.who, track.path.positions, strict=True)}
         self._accrued.price_of = {self._pool.key: track.path.sqrt_price_x96}
         return self._accrued
 
-    def _known(self, positions: Sequence[Position]) -> Track | None:
+    async def path_at(self, header: Header, path_sha256: str) -> PoolPath:
+        """The pool at a block without any position: carried on from what is known of it, else read."""
+        known = max((track.path for track in self._tracks if track.path.block <= header.block), key=lambda path: path.block, default=None)
+        if known is None and path_sha256 and (record := self._recall(path_sha256)) is not None:
+            known = path_of(record)
+        if known is None:
+            return await read_path(self._rpc, self._network, self._pool, header)
+        bare = known.copy()
+        bare.positions = []
+        return (await follow(self._rpc, self._network, self._pool, bare, header)).path
+
+    def keep(self, track: Track) -> None:
+        """Remember a path, so that the next walk begins there."""
+        self._tracks.insert(0, track)
+        del self._tracks[PATHS_KEPT:]
+
+    def _here(self, position: Position) -> PoolPath | None:
+        """A known path at the very block that a position is counted up to."""
         for track in self._tracks:
-            if papers := track.papers(positions):
+            if (track.path.block, track.path.block_hash) == (position.block, position.block_hash):
                 path = track.path.copy()
-                path.positions = [replace(paper) for paper in papers]
-                return Track(tuple(position.id for position in positions), path)
+                path.positions = []
+                return path
         return None
 
     async def _on_this_chain(self, positions: Sequence[Position]) -> list[Position]:
-        """Positions as the chain now has them: one whose counted block is gone begins again at its opening. Sorted by block."""
+        """Positions as the chain now has them, by block: one whose counted block is gone begins again at its opening."""
         found = []
         for position in positions:
             (answer,) = await self._rpc.batch([header_request(position.block)])
@@ -120,16 +144,15 @@ class _Walk:
         return header_of(answer, block)
 
     async def _carried(self, track: Track, header: Header) -> Track:
-        earlier = [known.path for known in self._tracks if known.ids == track.ids and known.path.block < track.path.block]
+        earlier = [known.path for known in self._tracks if known.who == track.who and known.path.block < track.path.block]
         followed = await follow(self._rpc, self._network, self._pool, track.path, header, earlier)
         digest = sha256_hex(followed.logs_bytes)
         self._accrued.blobs[digest] = followed.logs_bytes
-        done = Track(track.ids, followed.path)
-        for name, paper in zip(done.ids, followed.path.positions, strict=True):
+        for (name, _), paper in zip(track.who, followed.path.positions, strict=True):
             self._accrued.events.append(self._event(name, paper, followed, digest))
             self._counted[name] = header.block
         self._lost.clear()
-        return done
+        return Track(track.who, followed.path)
 
     def _event(self, name: str, paper: PaperPosition, followed: Followed, digest: str) -> LiquidityAccrued:
         fees = paper.fees()
@@ -142,14 +165,11 @@ class _Walk:
             fees1_raw=TokenRaw(fees[1]), healed=healed, logs_sha256=digest,
         )  # fmt: skip
 
-    def _joined(self, track: Track, positions: Sequence[Position]) -> Track:
+    def _joined(self, track: Track, position: Position) -> Track:
         path = track.path.copy()
-        path.positions += [_paper(position) for position in positions]
-        return Track((*track.ids, *(position.id for position in positions)), path)
-
-    def _keep(self, track: Track) -> None:
-        self._tracks.insert(0, track)
-        del self._tracks[PATHS_KEPT:]
+        path.positions.append(_paper(position))
+        self._counted[position.id] = path.block
+        return Track((*track.who, (position.id, position.liquidity)), path)
 
 
 def _paper(position: Position) -> PaperPosition:

@@ -11,6 +11,8 @@ from referee.onchain.book import Book, Holding, Books, asset_of, entry_of, stake
 from referee.onchain.events import (
     HEADLINE, LEDGERS, BoardTaken, Entry, FillCredited, GateTaken, OrderAsked, OrderNotFilled, OrderRefused, Pin, Row, RunOpened,
 )  # fmt: skip
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
+from referee.onchain.state import OrderOutcome
 
 RUN, ORDER = "w1-a-1", "w1-a-1/3/0"
 T0 = 1_790_000_000_000
@@ -124,15 +126,17 @@ def sold(symbol: str, units: int, brings: int, *, shares: bool = False, **more) 
     return filled(moves, token=address(symbol), **more)
 
 
-def outcome(events: Iterable, ledger: str = HEADLINE) -> FillCredited | OrderRefused | OrderNotFilled:
+def outcome(events: Iterable, ledger: str = HEADLINE) -> FillCredited | OrderRefused | OrderNotFilled | LiquidityOpened | LiquidityClosed:
     """The one outcome of an order on a ledger."""
-    (found,) = [event for event in events if isinstance(event, (FillCredited, OrderRefused, OrderNotFilled)) and ledger in event.ledgers]
+    (found,) = [event for event in events if isinstance(event, OrderOutcome) and ledger in event.ledgers]
     return found
 
 
 def said(events: Iterable, ledger: str = HEADLINE) -> str:
-    """How an order ended on a ledger: `filled`, `filled TAG`, or its reason."""
+    """How an order ended on a ledger: `filled`, `filled TAG`, `opened`, `closed`, or its reason."""
     event = outcome(events, ledger)
+    if isinstance(event, LiquidityOpened | LiquidityClosed):
+        return "opened" if isinstance(event, LiquidityOpened) else "closed"
     return f"filled {event.tag}".strip() if isinstance(event, FillCredited) else event.reason
 
 
