@@ -31,12 +31,37 @@ from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import EXIT_UNPROVEN, Book, Holding
-from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
+from referee.onchain.credit import (
+    carried,
+    exit_reserve_wei,
+    not_filled,
+    refusal,
+    settle,
+)
 from referee.onchain.decision import CLOSE_LP, OPEN_LP
-from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, HoldingMark, OrderAsked, Pin, Row
+from referee.onchain.events import (
+    HEADLINE,
+    LEDGERS,
+    BoardTaken,
+    FillCredited,
+    GateTaken,
+    HoldingMark,
+    OrderAsked,
+    Pin,
+    Row,
+)
 from referee.onchain.gate import Gate
 from referee.onchain.liquidity_desk import LiquidityDesk, Sitting
-from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
+from referee.onchain.marks import (
+    Quotes,
+    Sale,
+    SellOut,
+    Valued,
+    better_routes,
+    in_order_of_value,
+    sale_of,
+    valued,
+)
 from referee.onchain.rival_desk import RivalDesk
 from referee.onchain.rival_rows import Rivals, ghost_route
 from referee.onchain.rows import Rows, dumped, part_sale
@@ -230,7 +255,7 @@ class Desk:
         size = self.holdings_per_request_max
         chunks = [sales[at : at + size] for at in range(0, len(sales), size)]
         quotes = [Quotes(self.network, header, chunk, echo) for chunk in chunks]
-        for _ in range(SELL_OUT_ROUNDS_MAX if sales else 0):
+        for left in reversed(range(SELL_OUT_ROUNDS_MAX if sales else 0)):
             outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk, book.approvals, echo) for chunk in chunks]
             simulations = [part.simulation for part in (*outs, *quotes)]
             answers = await self.rpc.batch([simulation.request() for simulation in simulations])
@@ -239,7 +264,7 @@ class Desk:
             for quote, simulated in zip(quotes, done[len(outs) :], strict=True):
                 quote.read(simulated)
             died = [out.read(simulated) for out, simulated in zip(outs, done, strict=False)]
-            moved = bool(quotes) and better_routes(sales)
+            moved = left > 0 and better_routes(sales)
             quotes = []
             if not any(died) and not moved:
                 break

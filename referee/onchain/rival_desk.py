@@ -19,7 +19,7 @@ from chain.rpc import RpcDoor
 from chain.tokens import read_facts
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
-from referee.onchain.rival_rows import NOT_ASKED, Rivals, rival_rows
+from referee.onchain.rival_rows import NOT_ASKED, TOO_OLD, Rivals, rival_rows
 from referee.onchain.rows import Rows
 from referee.onchain.rules import Rules
 from referee.onchain.variant import Variant
@@ -92,8 +92,11 @@ class RivalDesk:
                 rival.fail(fault.reason)
             return
         code: dict[str, Any] = dict(zip(addresses, told, strict=False))
+        now_ms = self.clock.now_ms()
         for rival, answer in zip(asked, told[len(addresses) :], strict=True):
             rival.read(answer, code)
+            if rival.age_ms(now_ms) > self.rules.board_age_ms_max:
+                rival.fail(TOO_OLD)
 
     def _others(self, variant: Variant) -> set[str]:
         """Tokens that no row of the order may take: what else is held, and the hubs."""

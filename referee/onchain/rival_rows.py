@@ -34,7 +34,7 @@ LOWEST_CONTRACT = 0x10000
 """Below it are precompiles, and nobody."""
 DELEGATED = bytes.fromhex("ef01")
 """How the code of an account begins that only lends another's (EIP-7702)."""
-RFQ, BAD_TRANSACTION, NOT_ASKED = "rfq", "bad_transaction", "not_asked"
+RFQ, BAD_TRANSACTION, NOT_ASKED, TOO_OLD = "rfq", "bad_transaction", "not_asked", "too_old"
 HOPS_GUESSED = 2
 """What the gas of a rival's swap is guessed by where it was neither simulated nor said."""
 

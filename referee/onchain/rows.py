@@ -18,7 +18,17 @@ from chain.network import Network
 from chain.router import Route, Tx
 from chain.rpc import RpcRefused
 from chain.simulate import ETH_MAX, Simulated, Simulation, SimulationRefused, answered
-from chain.trade import FAILED, PROVEN, REVERTED, UNPROVABLE, Outcome, Purse, TradeSimulation, evidence, shown_wei
+from chain.trade import (
+    FAILED,
+    PROVEN,
+    REVERTED,
+    UNPROVABLE,
+    Outcome,
+    Purse,
+    TradeSimulation,
+    evidence,
+    shown_wei,
+)
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
