@@ -10,14 +10,11 @@ import pytest
 
 from chain.header import Header
 from chain.liquidity.accrual import PaperPosition, PoolPath
-from chain.liquidity.carriers import refusal, shape_of
 from chain.liquidity.moment import TICKS_MAX, ticks_of_words, word_call, word_places
-from chain.liquidity.pool_logs import PANCAKE_SWAP
 from chain.liquidity.reading import Followed, follow, read_path
 from chain.liquidity.record import log_bytes, logs_of, path_bytes, path_of
 from chain.liquidity.ticks import sqrt_price_at
 from chain.logs import LogFilter, topic
-from chain.pools import DYNAMIC_FEE, NATIVE, Pool
 from chain.rpc import HttpTransport, Lane, RpcDoor
 from ledgers.clock import SystemClock
 from ledgers.errors import ChainFault, Corrupt
@@ -345,12 +342,12 @@ async def test_a_block_that_is_gone_is_not_read(market, door):
         await read_path(door, market.network, market.pool, gone)
 
 
-def test_a_map_of_more_ticks_than_any_pool_has_is_refused():
+def test_a_map_of_more_ticks_than_any_pool_has_is_refused(market):
     full = (1 << 256) - 1
     words = [(place, full.to_bytes(32)) for place in range(TICKS_MAX // 256)]
-    assert len(ticks_of_words(pool(), words)) <= TICKS_MAX
+    assert len(ticks_of_words(market.pool, words)) <= TICKS_MAX
     with pytest.raises(ChainFault, match="more than 50000"):
-        ticks_of_words(pool(), [*words, (-1, full.to_bytes(32))])
+        ticks_of_words(market.pool, [*words, (-1, full.to_bytes(32))])
 
 
 # --- records --------------------------------------------------------------------------------------------------------
@@ -375,42 +372,6 @@ def test_a_record_that_does_not_read_is_corrupt(record: bytes):
         path_of(record)
     with pytest.raises(Corrupt):
         logs_of(record)
-
-
-# --- which pools ----------------------------------------------------------------------------------------------------
-
-
-def pool(venue: str = "v4", flags: int = 0, fee_ppm: int = 3_000, swap_topic: str = "") -> Pool:
-    hooks = f"0x{(0xC0FFEE << 20) | flags:040x}" if flags else NATIVE
-    key = "0x" + ("ab" * 32 if venue == "v4" else "ab" * 20)
-    return Pool(venue=venue, key=key, token0="0x" + "01" * 20, token1="0x" + "02" * 20, fee_ppm=fee_ppm, tick_spacing=60, hooks=hooks, born_block=1, swap_topic=swap_topic)
-
-
-@pytest.mark.parametrize("bit", range(4))
-def test_a_hook_that_may_change_amounts_carries_no_position(bit: int):
-    assert "its hook may change" in refusal(pool(flags=1 << bit | 1 << 7))
-
-
-@pytest.mark.parametrize("bit", range(4, 14))
-def test_a_hook_that_may_not_change_amounts_carries_one(bit: int):
-    assert refusal(pool(flags=1 << bit)) == ""
-
-
-@pytest.mark.parametrize(
-    ("of", "says"),
-    [
-        (pool("v2"), "v2 pools have no ranges"),
-        (pool("curve"), "curve pools have no ranges"),
-        (pool("v3", swap_topic="0x" + "12" * 32), "in a form of their own"),
-    ],
-)
-def test_what_has_no_ranges_or_unknown_logs_carries_no_position(of: Pool, says: str):
-    assert says in refusal(of)
-
-
-@pytest.mark.parametrize(("of", "shape"), [(pool("v3"), "v3"), (pool("v3", swap_topic=PANCAKE_SWAP), "pancake"), (pool("v4", fee_ppm=DYNAMIC_FEE), "v4")])
-def test_shapes_are_told_by_venue_and_swap_log(of: Pool, shape: str):
-    assert (shape_of(of), refusal(of)) == (shape, "")
 
 
 # --- the filter -----------------------------------------------------------------------------------------------------
