@@ -60,6 +60,8 @@ class Route:
     """Reads the quoter's answer."""
     parts: tuple[Part, ...] = ()
     """What goes which way; their amounts add up to the route's. Empty where nothing is split."""
+    promised: int = 0
+    """What it would bring if its pools were as their cached states say; 0 where that is unknown."""
 
     @property
     def ways(self) -> tuple[Part, ...]:
@@ -79,17 +81,17 @@ def sell_routes(network: Network, graph: PoolGraph, token: str, amount_raw: int,
 
 def _routes(network: Network, graph: PoolGraph, side: str, token: str, amount: int, wallet: str) -> tuple[Route, ...]:
     found = candidates(network, graph, side, token, amount)
-    return tuple(_route(network, side, token, each.parts, each.router, each.label, wallet) for each in found)
+    return tuple(_route(network, side, token, each.parts, each.router, each.label, wallet, each.promised) for each in found)
 
 
 def route_of(network: Network, route: Route, wallet: str, amount: int | None = None) -> Route:
     """The same route for another wallet, and for another amount where one is given: split in the same proportion."""
-    parts = route.ways
+    parts, promised = route.ways, route.promised
     if amount is not None and amount != route.amount:
-        parts = _scaled(parts, route.amount, amount)
+        parts, promised = _scaled(parts, route.amount, amount), promised * amount // route.amount
     router = router_of(network, route.hops)
     assert router is not None, f"no router trades {route.label}"
-    return _route(network, route.side, route.token, parts, router, route.label, wallet)
+    return _route(network, route.side, route.token, parts, router, route.label, wallet, promised)
 
 
 def _scaled(parts: Sequence[Part], whole: int, amount: int) -> tuple[Part, ...]:
@@ -104,12 +106,12 @@ def _scaled(parts: Sequence[Part], whole: int, amount: int) -> tuple[Part, ...]:
 # --- the transactions behind a path ---------------------------------------------------------------------------------
 
 
-def _route(network: Network, side: str, token: str, parts: Sequence[Part], router: Router, label: str, wallet: str) -> Route:
+def _route(network: Network, side: str, token: str, parts: Sequence[Part], router: Router, label: str, wallet: str, promised: int) -> Route:
     amount, hops = sum(part.amount for part in parts), tuple(hop for part in parts for hop in part.path)
     swap = Tx(router.address, _call(network, side, parts, router, wallet), SWAP_GAS_LIMIT, amount if side == "buy" else 0)
     approvals = () if side == "buy" else _approvals(network, token, router)
     quoter, quoted = (None, _first_word) if len(parts) > 1 else _quoter(network, parts[0].path, amount, router)
-    return Route(label, side, token, amount, hops, approvals, swap, quoter, quoted, tuple(parts) if len(parts) > 1 else ())
+    return Route(label, side, token, amount, hops, approvals, swap, quoter, quoted, tuple(parts) if len(parts) > 1 else (), promised)
 
 
 def _call(network: Network, side: str, parts: Sequence[Part], router: Router, wallet: str) -> str:

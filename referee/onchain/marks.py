@@ -70,6 +70,8 @@ class Sale:
     reason: str = ""
     quotes: dict[str, int] = field(default_factory=dict)
     """ETH that each route's quoter promises."""
+    tried: dict[str, int] = field(default_factory=dict)
+    """ETH that a sale over a route really brought."""
     gross_wei: int = 0
     swap_gas: int = 0
     approve_gas: int = 0
@@ -155,6 +157,7 @@ class SellOut:
         *approvals, swap = sends
         sale.reason, sale.gross_wei, sale.swap_gas = "", gross, done[swap].gas_used
         sale.approve_gas = sum(done[handle].gas_used for handle in approvals)
+        sale.tried[sale.route.label] = gross
         return False
 
 
@@ -187,20 +190,41 @@ class Quotes:
 
 
 def better_routes(sales: Iterable[Sale]) -> bool:
-    """Move each sale to the living route with the best quote; True when any moved.
+    """Move each sale to the living route that is expected to bring most; True when any moved.
 
-    A route without a quoter is only left when another's quote beats what it really brought."""
+    What a route really brought stands against what its quoter said, which a hook may flatter; others are expected to bring as
+    much of what is said of them as the routes without hooks that were tried."""
     moved = False
     for sale in sales:
-        alive = {label: amount for label, amount in sale.quotes.items() if label not in sale.dead}
-        if not alive or sale.route is None:
+        expected = {route.label: amount for route in sale.routes if (amount := _expected(sale, route)) is not None}
+        if not expected or sale.route is None:
             continue
-        best = max(alive, key=lambda label: alive[label])
-        now = sale.quotes.get(sale.route.label, sale.gross_wei)
-        if best != sale.route.label and alive[best] > now:
+        best = max(expected, key=lambda label: expected[label])
+        if best != sale.route.label and expected[best] > expected.get(sale.route.label, sale.gross_wei):
             sale.route = next(route for route in sale.routes if route.label == best)
             moved = True
     return moved
+
+
+def _expected(sale: Sale, route: Route) -> int | None:
+    """ETH that a living route brought, or may be expected to; None when nothing is said of it."""
+    if route.label in sale.dead:
+        return None
+    if route.label in sale.tried:
+        return sale.tried[route.label]
+    said = _said(sale, route)
+    parts = [(sale.tried[each.label], _said(sale, each)) for each in sale.routes if each.label in sale.tried and not _hooked(each)]
+    shares = [said * gross // of for gross, of in parts if of] if said is not None else []
+    return max(shares, default=said)
+
+
+def _said(sale: Sale, route: Route) -> int | None:
+    """What is said of a route: by its quoter, or where it has none and sales are tried, by the pools' states."""
+    return sale.quotes.get(route.label, (route.promised or None) if sale.tried and route.quoter is None else None)
+
+
+def _hooked(route: Route) -> bool:
+    return any(hop.pool.hooked for hop in route.hops)
 
 
 def marked(sale: Sale, approved: frozenset[str], gas_price_wei: Wei) -> HoldingMark:
