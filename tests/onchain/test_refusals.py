@@ -15,6 +15,7 @@ from referee.onchain.credit import NOT_FILLED, REFUSALS
 from referee.onchain.events import FillCredited, OrderNotFilled, OrderRefused
 from tests.onchain.given import outcome
 from tests.onchain.ground import Ground, Run
+from tests.onchain.pooling import around, closing, opening, pool_of
 
 HERE = Path(__file__).parent
 BY_THE_RUN = {
@@ -85,6 +86,31 @@ async def unprovable_no_quote(ground: Ground, run: Run) -> Ended:
     return await last(run, run.sell("masked"))
 
 
+async def lp_pool(ground: Ground, run: Run) -> Ended:
+    run.grant("LEAF", 10**20)
+    return await last(run, opening(pool_of(ground, "v2 weth LEAF"), (-60, 60), (10**16, 10**18)))
+
+
+async def lp_range(ground: Ground, run: Run) -> Ended:
+    run.grant("LEAF", 10**20)
+    return await last(run, opening(pool_of(ground, "v3 weth LEAF"), (-61, 60), (10**16, 10**18)))
+
+
+async def lp_share(ground: Ground, run: Run) -> Ended:
+    run.grant("LEAF", 10**24)
+    pool = pool_of(ground, "v3 weth LEAF")
+    return await last(run, opening(pool, around(ground, pool, ticks=60), (10**17, 10**24)))
+
+
+async def lp_token(ground: Ground, run: Run) -> Ended:
+    run.grant("balance_reverts", 10**20)
+    return await last(run, opening(pool_of(ground, "v3 weth balance_reverts"), (-60, 60), (10**16, 10**18)))
+
+
+async def no_position(ground: Ground, run: Run) -> Ended:
+    return await last(run, closing("w1-a-1/0/0"))
+
+
 async def last(run: Run, *orders) -> Ended:
     return outcome((await run.decide(*orders))[-1])
 
@@ -93,7 +119,7 @@ PRODUCERS: dict[str, Callable[[Ground, Run], Awaitable[Ended]]] = {
     producer.__name__: producer
     for producer in (
         insufficient_eth, not_held, insufficient_tokens, board_too_old, gate_flagged, gate_unknown, gas_exceeds_value, unprovable_exit,
-        no_route, reverted, fault, unprovable_no_quote,
+        no_route, reverted, fault, unprovable_no_quote, lp_pool, lp_range, lp_share, lp_token, no_position,
     )
 }  # fmt: skip
 
