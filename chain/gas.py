@@ -13,6 +13,8 @@ VIEW_GAS_LIMIT = 3_000_000
 """Balance reads and quoters; a v4 quoter needs about 750,000."""
 APPROVE_GAS_LIMIT = 1_000_000
 SWAP_GAS_LIMIT = 6_000_000
+REQUEST_GAS_MAX = 50_000_000
+"""What geth and Nitro let all calls of one simulation use together, unless told otherwise; a later call gets only what is left."""
 
 APPROVE_GAS_ESTIMATE = 60_000
 SWAP_GAS_ESTIMATE_FIRST_HOP = 200_000

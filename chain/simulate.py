@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from chain import calldata
-from chain.gas import VIEW_GAS_LIMIT
+from chain.gas import REQUEST_GAS_MAX, VIEW_GAS_LIMIT
 from chain.header import Header
 from chain.network import Network
 from chain.router import Tx
@@ -172,7 +172,9 @@ class Simulation:
             answer = [block for block in answer if isinstance(block, dict) and block.get("number") in asked]
         if not isinstance(answer, list) or len(answer) != len(self.blocks):
             raise ChainFault("bad_answer", f"expected {len(self.blocks)} simulated blocks")
-        return Simulated([_block_calls(*each) for each in zip(answer, self.blocks, self._gas_limits, strict=True)])
+        rows = [_block_calls(*each) for each in zip(answer, self.blocks, self._gas_limits, strict=True)]
+        _hold_to_the_pool([(call, limit) for row, limits in zip(rows, self._gas_limits, strict=True) for call, limit in zip(row, limits, strict=True)])
+        return Simulated(rows)
 
 
 def lens_of(token: str) -> tuple[str, str]:
@@ -262,6 +264,17 @@ def _block_calls(block: Any, asked: dict[str, Any], gas_limits: Sequence[int]) -
     if (block.get("number"), block.get("timestamp"), block.get("baseFeePerGas")) != (wanted["number"], wanted["time"], wanted["baseFeePerGas"]):
         raise ChainFault("bad_answer", "simulated another block, time or base fee than was asked")
     return [_call_answer(call, gas_limit) for call, gas_limit in zip(calls, gas_limits, strict=True)]
+
+
+def _hold_to_the_pool(calls: Sequence[tuple[CallAnswer, int]]) -> None:
+    """Pass when no call failed for want of gas that the calls before it had used up: nodes cut a call to what is left of the request's.
+
+    Raises: ChainFault."""
+    left = REQUEST_GAS_MAX
+    for call, limit in calls:
+        if not call.ok and limit > left:
+            raise ChainFault("gas_pool", f"a call that may use {limit} gas failed where nodes leave it {max(left, 0)} of a request's {REQUEST_GAS_MAX}")
+        left -= call.gas_used
 
 
 def _call_answer(call: Any, gas_limit: int) -> CallAnswer:

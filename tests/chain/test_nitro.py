@@ -8,13 +8,16 @@ from dataclasses import replace
 import pytest
 from aiohttp import ClientSession
 
-from chain.header import header_of, header_request
+from chain.gas import SWAP_GAS_LIMIT
+from chain.header import Header, header_of, header_request
 from chain.lane import REMOTE_TRIES, LaneLimits
 from chain.logs import LogFilter, read_logs
 from chain.network import load_network
 from chain.pools import CREATIONS
 from chain.probe import probe
+from chain.router import Tx
 from chain.rpc import Lane, RpcDoor, RpcRefused
+from chain.simulate import Simulation
 from ledgers.clock import SystemClock
 from ledgers.errors import ChainFault
 from referee.onchain.board import Desk
@@ -163,6 +166,23 @@ async def test_a_call_gets_no_more_than_what_is_left_of_the_requests_gas(chain):
         (answer,) = await door.batch([("eth_simulateV1", [{"blockStateCalls": [{"stateOverrides": code, "calls": [call] * 3}]}, hex(pin.block)])])
         cut = [int(each["returnData"], 16) for each in answer[0]["calls"]]
     assert GAS_POOL > max(whole) > 19_000_000 and cut[0] < 1_000_000 and cut == sorted(cut, reverse=True) and cut[2] < cut[0]
+
+
+@pytest.mark.parametrize(("used", "fault"), [(5_500_000, False), (5_500_001, True)])
+def test_a_call_that_failed_for_want_of_the_requests_gas_is_no_revert(used, fault):
+    pin = Header(block=5, block_hash="0x" + "ab" * 32, ts_s=1_000, base_fee_wei=7)
+    sim = Simulation(NETWORK, pin)
+    sim.block(balances_wei={})
+    for _ in range(9):
+        sim.send(SENDER, Tx(SENDER, "0x", SWAP_GAS_LIMIT))
+    given = sim.blocks[0]["blockOverrides"]
+    calls = [{"status": "0x1", "gasUsed": hex(used), "logs": []}] * 8 + [{"status": "0x0", "gasUsed": "0x5208", "logs": []}]
+    answer = [{"number": given["number"], "timestamp": given["time"], "baseFeePerGas": given["baseFeePerGas"], "calls": calls}]
+    if fault:
+        with pytest.raises(ChainFault, match="gas_pool"):
+            sim.read(answer)
+    else:
+        assert not sim.read(answer)[0, 8].ok
 
 
 # --- what it allows ---------------------------------------------------------------------------------------------------
