@@ -174,7 +174,7 @@ def annex(miner: Miner, toolchain: Path, compiled: Mapping[str, Artifact], built
     rival = made.own("Rival")
     stalls = [*hook_stalls(built, tokens), *odd_stalls(built, tokens[len(HOOKS) :]), *copy_stalls(built)]
     off_path = list(off_path_markets(built, off_tokens))
-    approve_all(made, built, [*tokens, *off_tokens], forks)
+    approve_all(made, built, [*(stall.market for stall in stalls), *off_path], forks)
     for stall in stalls:
         made.send(*built.venues.open(made.owner, stall.place, *stall.market.raw))
     for market in off_path:
@@ -290,13 +290,12 @@ def endowment(built: Deployment) -> Iterator[Tx]:
             yield Tx(sender=cast.issuer, to=token.address, data=encode("transfer(address,uint256)", actor, amount))
 
 
-def approve_all(made: Builder, built: Deployment, tokens: list[Token], forks: list[ForkPlan]) -> None:
+def approve_all(made: Builder, built: Deployment, markets: list[Market], forks: list[ForkPlan]) -> None:
     """Wrap ETH, and approve all that the annexer adds as liquidity."""
-    weth = built.at["weth"]
-    made.send(Tx(sender=made.owner, to=weth, data=encode("deposit()"), value_wei=WRAPPED_WEI))
-    for token in (built.at["usdg"], weth, *(token.address for token in (*copied_tokens(built), *tokens))):
-        for kind in ("v3", "v4"):
-            made.send(*built.venues.approvals(made.owner, token, kind))
+    made.send(Tx(sender=made.owner, to=built.at["weth"], data=encode("deposit()"), value_wei=WRAPPED_WEI))
+    wanted = dict.fromkeys((token, market.place.venue) for market in markets for token in (market.place.token0, market.place.token1))
+    for token, venue in wanted:
+        made.send(*built.venues.approvals(made.owner, token, venue))
     for fork in forks:
         made.send(*fork.approvals(made.owner))
 

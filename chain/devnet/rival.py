@@ -93,6 +93,8 @@ class Answering(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = 65_536
+    """Head and body leave together; apart, the second waits for the first to be acknowledged."""
     server: Server
 
     def do_GET(self) -> None:

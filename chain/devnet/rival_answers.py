@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from chain.address import is_address
 from chain.devnet.assets import ETH_USD, USD
 from chain.devnet.node import BASE_FEE_WEI, Line
 from chain.devnet.rival_calls import NATIVE_E, Order, swap_data
@@ -180,7 +181,7 @@ def kyber_build(atlas: Atlas, line: Line, trick: str, body: Mapping[str, Any]) -
     summary, recipient, slippage_bps = body["routeSummary"], body.get("recipient"), body.get("slippageTolerance", 0)
     deadline_s = body.get("deadline", FAR_FUTURE_S)
     whole = isinstance(slippage_bps, int) and 0 <= slippage_bps <= SLIPPAGE_BPS_MAX and isinstance(deadline_s, int) and deadline_s > 0
-    if not isinstance(recipient, str) or len(recipient) != 42 or not body.get("sender") or not whole:
+    if not isinstance(recipient, str) or not is_address(recipient.lower()) or not body.get("sender") or not whole:
         raise Failure(400, {"code": 4002, "message": "invalid body", "requestId": "devnet"})
     if summary.get("checksum") != checksum(summary):
         raise Failure(400, {"code": 4002, "message": "checksum of the route does not match", "requestId": "devnet"})
@@ -261,7 +262,7 @@ def zerox_asked(atlas: Atlas, trick: str, query: Mapping[str, str], zid: str, *,
         name
         for name, right in (
             ("sellAmount", amount_raw > 0),
-            ("taker", len(taker) == 42 or not firm),
+            ("taker", is_address(taker) or not firm),
             ("slippageBps", slippage.isascii() and slippage.isdigit() and int(slippage) <= BPS),
             ("gasPrice", query.get("gasPrice", "0").isdigit()),
         )
