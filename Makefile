@@ -40,6 +40,7 @@ bench: setup ## print the speed ratios
 truth: setup ## print the truth table: simulated against really executed, to the wei
 	@$(PY) -m tests.truth $(ARGS)
 	@$(PY) -m tests.liquidity_bias
+	@$(PY) -m tests.truth_mined
 
 local-model: setup $(LOCAL)/installed ## let a small real model sit the exam and play a window (builds its server: some minutes)
 	@$(PY) -m tests.local_model $(LOCAL)

@@ -39,6 +39,7 @@ KIND_COLUMNS = (
     Column("of", "of"), Column("swaps", "swaps"), Column("equal", "equal"), Column("differ", "differ"), Column("transfers", "transfers"),
     Column("native", "ETH"), Column("l2_gas", "L2 gas"), Column("l1_off_percent", "L1 off %"),
 )  # fmt: skip
+KIND_NOTE = "ETH: swaps after which the sender's own balance could be held to the trace too; elsewhere others moved it in the same block."
 CAUSE_COLUMNS = (Column("cause", "difference"), Column("swaps", "swaps"), Column("first", "first seen in"))
 
 Told = tuple[str, dict[str, object], bool]
@@ -66,7 +67,7 @@ async def truth_of_chain(settings: Settings, url: str, network_name: str, wanted
             raise ChainFault("wrong_identity", f"expected chain id {network.chain_id} for {network.name}, found {found}")
         rows = [row async for row in reenacted(door, network, wanted, clock)]
         labels = await with_hooks(door, network, [row.swap for row in rows])
-    return _told(network, wanted, rows, labels, width)
+    return told_of(network, wanted, rows, labels, width)
 
 
 async def reenacted(rpc: RpcDoor, network: Network, wanted: Wanted, clock: Clock) -> AsyncIterator[Reenacted]:
@@ -121,7 +122,8 @@ async def _walked(rpc: RpcDoor, network: Network, spans: Iterable[tuple[int, int
 # --- what is told -----------------------------------------------------------------------------------------------------
 
 
-def _told(network: Network, wanted: Wanted, rows: list[Reenacted], labels: dict[str, tuple[str, ...]], width: int) -> Told:
+def told_of(network: Network, wanted: Wanted, rows: list[Reenacted], labels: dict[str, tuple[str, ...]], width: int = TEXT_WIDTH) -> Told:
+    """Tell what was compared, by kind of pool, by router, and by what differs."""
     compared = [row for row in rows if not row.unread]
     different = [row for row in compared if row.differences]
     enough = len(compared) >= wanted.swaps
@@ -129,7 +131,7 @@ def _told(network: Network, wanted: Wanted, rows: list[Reenacted], labels: dict[
     kinds = _kinds(compared, labels)
     routers = _grouped(compared, {row.swap.tx_hash: (router_name(network, row.swap.to),) for row in compared})
     tables = [
-        Table(name="kinds", title="Run again by simulation, by kind of pool", basis=basis, columns=KIND_COLUMNS, rows=kinds),
+        Table(name="kinds", title="Run again by simulation, by kind of pool", basis=basis, columns=KIND_COLUMNS, rows=kinds, note=KIND_NOTE),
         Table(name="routers", title="By router", basis=basis, columns=KIND_COLUMNS, rows=routers),
         Table(name="causes", title="What differs", basis=basis, columns=CAUSE_COLUMNS, rows=_causes(compared), note=_note(wanted, compared)),
     ]
