@@ -8,9 +8,9 @@ Source: 001 §5.10 (ONC-21); v4's Hooks library.
 
 from __future__ import annotations
 
-from chain.liquidity.pool_logs import PANCAKE, PANCAKE_SWAP, V3, V4
+from chain.liquidity.pool_logs import PANCAKE, V3, V4
 from chain.pools import Pool
-from chain.swaps import V3_SWAP
+from chain.swaps import PANCAKE_V3_SWAP, V3_SWAP
 
 CHANGES = {
     1 << 3: "change the amounts of a swap before it",
@@ -27,7 +27,7 @@ def shape_of(pool: Pool) -> str | None:
         return V4
     if pool.venue != "v3":
         return None
-    return {"": V3, V3_SWAP: V3, PANCAKE_SWAP: PANCAKE}.get(pool.swap_topic)
+    return {"": V3, V3_SWAP: V3, PANCAKE_V3_SWAP: PANCAKE}.get(pool.swap_topic)
 
 
 def refusal(pool: Pool) -> str:

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 from chain.liquidity.ticks import SQRT_PRICE_MAX, SQRT_PRICE_MIN, TICK_MAX, TICK_MIN
 from chain.logs import Log, signed, topic, words
-from chain.swaps import V3_BURN, V3_INITIALIZED, V3_MINT, V3_SWAP, V4_LIQUIDITY_MODIFIED, V4_SWAP
+from chain.swaps import PANCAKE_V3_SWAP, V3_BURN, V3_INITIALIZED, V3_MINT, V3_SWAP, V4_LIQUIDITY_MODIFIED, V4_SWAP
 from ledgers.errors import ChainFault
 
 V3, PANCAKE, V4 = "v3", "pancake", "v4"
 """Shapes: how a pool logs and how it takes the protocol's cut."""
 
-PANCAKE_SWAP = topic("Swap(address,address,int256,int256,uint160,uint128,int24,uint128,uint128)")
 PANCAKE_CUT_SET = topic("SetFeeProtocol(uint32,uint32,uint32,uint32)")
 V3_CUT_SET = topic("SetFeeProtocol(uint8,uint8,uint8,uint8)")
 V3_FLASH = topic("Flash(address,address,uint256,uint256,uint256,uint256)")
@@ -25,7 +24,7 @@ V4_CUT_SET = topic("ProtocolFeeUpdated(bytes32,uint24)")
 
 TOPICS = {
     V3: frozenset({V3_INITIALIZED, V3_SWAP, V3_MINT, V3_BURN, V3_FLASH, V3_CUT_SET}),
-    PANCAKE: frozenset({V3_INITIALIZED, PANCAKE_SWAP, V3_MINT, V3_BURN, V3_FLASH, PANCAKE_CUT_SET}),
+    PANCAKE: frozenset({V3_INITIALIZED, PANCAKE_V3_SWAP, V3_MINT, V3_BURN, V3_FLASH, PANCAKE_CUT_SET}),
     V4: frozenset({V4_SWAP, V4_LIQUIDITY_MODIFIED, V4_DONATION, V4_CUT_SET}),
 }
 """Everything that changes price, liquidity, fee growth or the protocol's cut, by shape."""
@@ -95,7 +94,7 @@ def cuts_of(shape: str, packed: int) -> tuple[int, int]:
 
 def _v3(log: Log) -> Swapped | LiquidityChanged | Gifted | CutSet | Priced:
     kind = log.topics[0]
-    if kind in (V3_SWAP, PANCAKE_SWAP):
+    if kind in (V3_SWAP, PANCAKE_V3_SWAP):
         amount0, amount1, price, liquidity, tick, *cuts = words(log, 5 if kind == V3_SWAP else 7)
         cut = sum(cuts) if cuts else None
         return Swapped(signed(amount0), signed(amount1), _price(price), _uint128(liquidity), _tick(tick), None, cut)

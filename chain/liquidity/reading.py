@@ -102,6 +102,18 @@ async def follow(rpc: RpcDoor, network: Network, pool: Pool, path: PoolPath, hea
     return await _reopened(rpc, network, pool, (path, *earlier), header, healed, last)
 
 
+async def replayed(rpc: RpcDoor, network: Network, pool: Pool, path: PoolPath, header: Header) -> tuple[PoolPath, list[Log]]:
+    """Carry a path on to an earlier block by its logs alone, where a node need not know the pool's state any more.
+
+    What a node leaves out shows at the next block that `follow` holds the path to. Raises: ChainFault."""
+    logs = await read_logs(rpc, _filter(network, pool, path.shape), path.block + 1, header.block)
+    on = path.copy()
+    for log in logs:
+        on.apply(log)
+    on.seal(header.block, header.block_hash)
+    return on, logs
+
+
 def _starts(path: PoolPath, earlier: Sequence[PoolPath], header: Header) -> list[PoolPath]:
     """Where to read from: where the path is, there again, then ever earlier."""
     return [start for start in (path, path, *earlier) if start.block <= header.block]

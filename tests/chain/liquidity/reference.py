@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chain.liquidity.pool_logs import PANCAKE, PANCAKE_CUT_SET, PANCAKE_SWAP, V3, V3_CUT_SET, V3_FLASH, V4, V4_CUT_SET, V4_DONATION
+from chain.liquidity.pool_logs import PANCAKE, PANCAKE_CUT_SET, V3, V3_CUT_SET, V3_FLASH, V4, V4_CUT_SET, V4_DONATION
 from chain.liquidity.ticks import sqrt_price_at, tick_at
 from chain.logs import Log
-from chain.swaps import V3_BURN, V3_MINT, V3_SWAP, V4_LIQUIDITY_MODIFIED, V4_SWAP
+from chain.swaps import PANCAKE_V3_SWAP, V3_BURN, V3_MINT, V3_SWAP, V4_LIQUIDITY_MODIFIED, V4_SWAP
 
 MILLION = 10**6
 MOD = 1 << 256
@@ -229,7 +229,7 @@ class ReferencePool:
         elif self.shape == V3:
             self._log((V3_SWAP, SOMEBODY, SOMEBODY), *amounts, self.price, self.liquidity, self.tick)
         else:
-            self._log((PANCAKE_SWAP, SOMEBODY, SOMEBODY), *amounts, self.price, self.liquidity, self.tick, *self.taken)
+            self._log((PANCAKE_V3_SWAP, SOMEBODY, SOMEBODY), *amounts, self.price, self.liquidity, self.tick, *self.taken)
 
     def _log_change(self, lower: int, upper: int, delta: int) -> None:
         ticks = tuple(f"0x{tick % MOD:064x}" for tick in (lower, upper))

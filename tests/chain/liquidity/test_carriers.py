@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chain.liquidity.carriers import refusal, shape_of
-from chain.liquidity.pool_logs import PANCAKE_SWAP
+from chain.swaps import PANCAKE_V3_SWAP
 from chain.pools import DYNAMIC_FEE, NATIVE, Pool
 
 
@@ -40,6 +40,6 @@ def test_what_has_no_ranges_or_unknown_logs_carries_no_position(of: Pool, says: 
     assert says in refusal(of)
 
 
-@pytest.mark.parametrize(("of", "shape"), [(pool("v3"), "v3"), (pool("v3", swap_topic=PANCAKE_SWAP), "pancake"), (pool("v4", fee_ppm=DYNAMIC_FEE), "v4")])
+@pytest.mark.parametrize(("of", "shape"), [(pool("v3"), "v3"), (pool("v3", swap_topic=PANCAKE_V3_SWAP), "pancake"), (pool("v4", fee_ppm=DYNAMIC_FEE), "v4")])
 def test_shapes_are_told_by_venue_and_swap_log(of: Pool, shape: str):
     assert (shape_of(of), refusal(of)) == (shape, "")
