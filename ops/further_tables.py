@@ -22,9 +22,10 @@ TOTAL_COLUMNS = (
     Column("rule", "rule"),
     Column("result_percent", "result"),
     Column("gap_percent", "gap"),
-    Column("gap_eth", "gap in ETH"),
-    Column("orders", "orders"),
-    Column("filled", "filled"),
+    Column("gap_eth", "gap in ETH", people=False),
+    Column("orders", "orders", people=False),
+    Column("filled", "filled", people=False),
+    Column("filled_text", "filled", machines=False),
     Column("better", "better"),
     Column("worse", "worse"),
     Column("reverted", "reverted"),
@@ -75,7 +76,7 @@ def _notes() -> Iterator[str]:
     yield "Never part of a score: what it would be with an assumption of the headline taken away. A gap is that ledger less the headline; below 0 the headline flatters."
     yield "delayed (ONC-22): the same transaction sent again after a declared delay, and filled within a bound or reverted for its gas."
     yield "own impact (ONC-23): the run's own earlier trades in the same pools are executed first, fading by a declared rule; always over our own router."
-    yield "gap: of the liquidation value, in percent of the stake. mean gap: of filled orders, by what arrived for one unit given. better, worse: filled orders by the sign of that."
+    yield "gap: of the liquidation value, in percent of the stake. filled: of the orders that headline filled. mean gap: of filled orders, by what arrived for one unit given. better, worse: filled orders by the sign of that."
 
 
 def _stake(account: Accounted) -> Wei:
@@ -87,6 +88,7 @@ def _total(run: RunState, ledger: str, name: str, orders: list[OrderGap], stake_
     sold, headline = run.liquidated.get(ledger), run.liquidated.get(HEADLINE)
     gap = sold.value_wei - headline.value_wei if sold and headline else None
     gaps = [each.gap_ppm for each in orders if each.gap_ppm is not None]
+    filled = sum(each.ended == FILLED for each in orders)
     return (
         run.opened.run_id,
         name,
@@ -97,7 +99,8 @@ def _total(run: RunState, ledger: str, name: str, orders: list[OrderGap], stake_
         percent_cell(None if gap is None else mul_div_floor(gap, PPM, stake_wei)),
         None if gap is None else signed_eth(gap),
         len(orders),
-        sum(each.ended == FILLED for each in orders),
+        filled,
+        f"{filled}/{len(orders)}",
         sum(gap > 0 for gap in gaps),
         sum(gap < 0 for gap in gaps),
         sum(each.ended == REVERTED for each in orders) if ledger == DELAYED else None,

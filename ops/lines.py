@@ -13,7 +13,7 @@ from ledgers.plain_text import plain_text
 from ledgers.report import eth_text, percent_text
 from ops.names import Names, amount_text, token_text
 from referee.onchain.events import (
-    LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted,
+    FURTHER_LEDGERS, LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted,
     NetworkRecovered, OrderAsked, OrderNotFilled, OrderRefused, PassShown, PlanWritten, ReorgSeen, RunOpened,
     RunScored, TickMissed, TurnAbandoned, TurnUnavailable, WindowLiquidated, WindowOpened, WindowPaused,
     WindowResumed, WindowScored, WindowSealed,
@@ -43,7 +43,13 @@ def line_of(event: Event, names: Names) -> Line | None:
     if said is None:
         return None
     mood, text = said
-    return Line(event.ts_ms, event.run_id, text, mood)
+    return Line(event.ts_ms, event.run_id, text, QUIET if _is_beside(event) else mood)
+
+
+def _is_beside(event: Event) -> bool:
+    """Whether an event only repeats on further ledgers what headline has already said; a revert is news."""
+    ledgers = getattr(event, "ledgers", ())
+    return bool(ledgers) and set(ledgers) <= set(FURTHER_LEDGERS) and not isinstance(event, DelayedReverted)
 
 
 def _said(event: Event, names: Names) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ from ops.further_gaps import OrderGap, gaps_of
 from ops.lines import ledgers_text, plain
 from ops.names import TokenName, names_in
 from referee.onchain.events import (
-    DELAYED, IMPACT, LEDGERS, BoardTaken, BundleShown, DecisionTaken, FillCredited, OrderAsked, OrderNotFilled, OrderRefused, RunOpened, RunScored,
+    DELAYED, FURTHER_LEDGERS, IMPACT, LEDGERS, BoardTaken, BundleShown, DecisionTaken, FillCredited, OrderAsked, OrderNotFilled, OrderRefused, RunOpened, RunScored,
     WindowLiquidated, WindowOpened,
 )  # fmt: skip
 from referee.onchain.further import SKIPPED
@@ -167,7 +167,7 @@ def _event_data(record: Record) -> dict[str, Any]:
 
 def order_gaps(order: OrderStory) -> list[OrderGap]:
     """How far the further ledgers are from headline on an order; none where headline did not fill it."""
-    return gaps_of(event for _, event in order.seen).orders
+    return sorted(gaps_of(event for _, event in order.seen).orders, key=lambda gap: FURTHER_LEDGERS.index(gap.ledger))
 
 
 def _order_row(story: RunStory, order: OrderStory) -> dict[str, object]:

@@ -29,7 +29,7 @@ from referee.onchain.events import DELAYED, IMPACT, FillCredited, OrderAsked, Pi
 from referee.onchain.further import NOT_HELD, felt, felt_raw, least_of, quote_of, settle_further, size_raw, skip
 from referee.onchain.further_events import FurtherBoardTaken, RouteRemembered, WayTaken
 from referee.onchain.marks import Valued
-from referee.onchain.rows import Rows, Variant
+from referee.onchain.rows import Rows
 from referee.onchain.state import Trade
 
 Weighed = tuple[Trade, int]

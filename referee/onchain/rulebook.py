@@ -38,7 +38,7 @@ class RuleRow:
 
 def rule_rows(rules: Rules) -> tuple[RuleRow, ...]:
     """Write the rule book of one rule set. Shapes: sorted by id."""
-    return (*_window(rules), *_board(rules), *_turn(), *_results(), *_further_ledgers(), *_orders(rules))
+    return (*_window(rules), *_board(rules), *_turn(), *_results(), *_further_ledgers(rules), *_orders(rules))
 
 
 def _window(rules: Rules) -> tuple[RuleRow, ...]:
@@ -81,11 +81,11 @@ def _results() -> tuple[RuleRow, ...]:
     )
 
 
-def _further_ledgers() -> tuple[RuleRow, ...]:
+def _further_ledgers(rules: Rules) -> tuple[RuleRow, ...]:
     return (
         RuleRow("ONC-21", PLANNED, "–", "001 §5.10", "Paper liquidity earns the true share of real swaps in its range; impermanent loss follows the real price path."),
-        RuleRow("ONC-22", PLANNED, "2 s, 100 bps", "001 §5.1", "A ledger of its own simulates the same order again after a declared delay and fills within a bound, or charges the revert's gas."),
-        RuleRow("ONC-23", PLANNED, "–", "001 §5.2", "A ledger of its own re-executes the run's earlier fills before every new quote, mark and liquidation."),
+        RuleRow("ONC-22", ENFORCED, _delay(rules), "001 §5.1", "A ledger of its own sends headline's transaction again after a declared delay: filled with what then arrives if that is at least the quote less a bound, else reverted for its gas."),
+        RuleRow("ONC-23", ENFORCED, _impact(rules), "001 §5.2", "A ledger of its own executes the run's earlier fills in the same pools again before every order, mark and liquidation, fading in time; an order in a pool for the first time costs what it costs on headline."),
     )
 
 
@@ -97,6 +97,16 @@ def _orders(rules: Rules) -> tuple[RuleRow, ...]:
         RuleRow("ONC-27", ENFORCED, f"{rules.exit_reserve_gas_per_holding:,} gas a holding", "001 §2.3.1", "Spend is exact and gas comes on top; a buy leaves gas for every exit; else refused insufficient_eth."),
         RuleRow("ONC-28", ENFORCED, f"within {rules.feed_gap_bps_max} bps of the feed", "001 §2.2", "One stake in wei per window, priced once by the median of pools near the feed; else the window does not open."),
     )
+
+
+def _delay(rules: Rules) -> str:
+    return "not kept" if rules.delay_ms is None else f"{_ms(rules.delay_ms)}, {rules.delay_loss_bps_max} bps"
+
+
+def _impact(rules: Rules) -> str:
+    if rules.impact_full_ms is None or rules.impact_gone_ms is None:
+        return "not kept"
+    return f"full for {_ms(rules.impact_full_ms)}, gone by {_ms(rules.impact_gone_ms)}, latest {rules.impact_trades_max} trades"
 
 
 def _usd(micro_usd: int) -> str:
@@ -175,6 +185,16 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "ONC-16": (
         "tests/onchain/test_run.py::test_holding_scores_exactly_0_ONC_16",
         "tests/onchain/test_score.py::test_a_return_is_rounded_down_ONC_16",
+    ),
+    "ONC-22": (
+        "tests/onchain/test_delayed.py::test_onc_22_at_its_bound_an_order_fills_and_one_unit_below_it_reverts_and_pays_its_gas",
+        "tests/onchain/test_delayed.py::test_onc_22_a_delay_on_an_unmoved_chain_changes_nothing",
+        "tests/onchain/test_delayed.py::test_onc_22_on_a_driven_path_both_signs_occur_and_equal_really_executing_it_late",
+    ),
+    "ONC-23": (
+        "tests/onchain/test_own_impact.py::test_onc_23_the_impact_of_one_trade_is_zero",
+        "tests/onchain/test_own_impact.py::test_onc_23_equal_buys_and_a_full_sale_bring_what_really_executing_them_brings_to_the_wei",
+        "tests/onchain/test_own_impact.py::test_onc_23_trades_fade_and_are_gone_in_time",
     ),
     "ONC-24": (
         "tests/onchain/test_pieces.py::test_onc_24_a_buy_in_pieces_never_brings_more_than_one_order",
