@@ -287,8 +287,8 @@ class LiquidityDesk:
     async def _proven(self, simulations: Sequence[Simulation]) -> tuple[list[Simulated], bytes]:
         """Ask simulations in one round trip; what they did, and the evidence. Raises: ChainFault when the node refuses."""
         answers = await self.rpc.batch([simulation.request() for simulation in simulations]) if simulations else []
-        kept = dumped([evidence(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)])
-        return [_trusted(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)], kept
+        told = [_trusted(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)]
+        return told, dumped([evidence(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)])
 
     async def _asked(self, simulations: Sequence[Simulation]) -> list[Simulated]:
         return (await self._proven(simulations))[0]

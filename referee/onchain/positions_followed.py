@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from chain.header import Header, header_of, header_request
 from chain.liquidity.accrual import PaperPosition, PoolPath
-from chain.liquidity.reading import BEGUN_REORG, Followed, follow, read_path
-from chain.liquidity.record import path_of
+from chain.liquidity.reading import BEGUN_REORG, Followed, follow, read_path, replayed
+from chain.liquidity.record import log_bytes, path_of
 from chain.network import Network
 from chain.pools import Pool
 from chain.rpc import RpcDoor
@@ -54,7 +54,7 @@ class Follower:
     async def begin(self, run_id: str, pool: Pool, header: Header) -> PoolPath:
         """Read a pool as it is at a block, so that a position opened there can be followed. Raises: ChainFault."""
         walk = self._walk(run_id, (), pool, 0)
-        path = await walk.path_at(header, "")
+        path = await walk.now(header)
         walk.keep(Track((), path))
         return path
 
@@ -81,6 +81,8 @@ class _Walk:
         """Last block that each position's events count in."""
         self._lost: set[str] = set()
         """Positions that begin anew, since the block they were counted up to is gone."""
+        self._unheld = False
+        """Whether the path was carried on by logs alone since it was last held to what the pool says."""
 
     async def over(self, positions: Sequence[Position], header: Header) -> Accrued:
         """Carry positions on to a block."""
@@ -88,29 +90,42 @@ class _Walk:
         path = self._here(left[0])
         if path is None:
             left = await self._on_this_chain(left)
-            path = await self.path_at(await self._header(left[0].block, header), left[0].path_sha256)
+            path = await self._then(await self._header(left[0].block, header), left[0].path_sha256)
         track = Track((), path)
         for position in left:
             if position.block > track.path.block:
-                track = await self._carried(track, await self._header(position.block, header))
+                track = await self._replayed(track, await self._header(position.block, header))
             track = self._joined(track, position)
-        if track.path.block < header.block:
+        if track.path.block < header.block or self._unheld:
             track = await self._carried(track, header)
         self.keep(track)
         self._accrued.fees_of = {name: paper.fees() for (name, _), paper in zip(track.who, track.path.positions, strict=True)}
         self._accrued.price_of = {self._pool.key: track.path.sqrt_price_x96}
         return self._accrued
 
-    async def path_at(self, header: Header, path_sha256: str) -> PoolPath:
-        """The pool at a block without any position: carried on from what is known of it, else read."""
-        known = max((track.path for track in self._tracks if track.path.block <= header.block), key=lambda path: path.block, default=None)
-        if known is None and path_sha256 and (record := self._recall(path_sha256)) is not None:
+    async def now(self, header: Header) -> PoolPath:
+        """The pool at the pinned block without any position: carried on from what is known of it, else read."""
+        known = self._latest(header)
+        if known is None:
+            return await read_path(self._rpc, self._network, self._pool, header)
+        return (await follow(self._rpc, self._network, self._pool, known, header)).path
+
+    async def _then(self, header: Header, path_sha256: str) -> PoolPath:
+        """The pool at an earlier block without any position: by logs from what is known or recorded of it, else read."""
+        known = self._latest(header)
+        if known is None and (record := self._recall(path_sha256)) is not None:
             known = path_of(record)
         if known is None:
             return await read_path(self._rpc, self._network, self._pool, header)
-        bare = known.copy()
-        bare.positions = []
-        return (await follow(self._rpc, self._network, self._pool, bare, header)).path
+        if (known.block, known.block_hash) == (header.block, header.block_hash):
+            return known
+        self._unheld = True
+        return (await replayed(self._rpc, self._network, self._pool, known, header))[0]
+
+    def _latest(self, header: Header) -> PoolPath | None:
+        """The newest known path that is not beyond a block, without its positions."""
+        known = max((track.path for track in self._tracks if track.path.block <= header.block), key=lambda path: path.block, default=None)
+        return None if known is None else bare(known)
 
     def keep(self, track: Track) -> None:
         """Remember a path, so that the next walk begins there."""
@@ -121,9 +136,7 @@ class _Walk:
         """A known path at the very block that a position is counted up to."""
         for track in self._tracks:
             if (track.path.block, track.path.block_hash) == (position.block, position.block_hash):
-                path = track.path.copy()
-                path.positions = []
-                return path
+                return bare(track.path)
         return None
 
     async def _on_this_chain(self, positions: Sequence[Position]) -> list[Position]:
@@ -144,15 +157,30 @@ class _Walk:
         return header_of(answer, block)
 
     async def _carried(self, track: Track, header: Header) -> Track:
+        """On to the block that is asked for, held to what the pool says there."""
         earlier = [known.path for known in self._tracks if known.who == track.who and known.path.block < track.path.block]
         followed = await follow(self._rpc, self._network, self._pool, track.path, header, earlier)
-        digest = sha256_hex(followed.logs_bytes)
-        self._accrued.blobs[digest] = followed.logs_bytes
-        for (name, _), paper in zip(track.who, followed.path.positions, strict=True):
-            self._accrued.events.append(self._event(name, paper, followed, digest))
-            self._counted[name] = header.block
-        self._lost.clear()
+        self._count(track, followed)
         return Track(track.who, followed.path)
+
+    async def _replayed(self, track: Track, header: Header) -> Track:
+        """On to where another position comes in; what is missing shows at the end."""
+        self._unheld = True
+        path, logs = await replayed(self._rpc, self._network, self._pool, track.path, header)
+        self._count(track, Followed(
+            path=path, from_block=track.path.block + 1, swaps=path.swaps - track.path.swaps,
+            crossings=path.crossings - track.path.crossings, healed="", logs_bytes=log_bytes(logs),
+        ))  # fmt: skip
+        return Track(track.who, path)
+
+    def _count(self, track: Track, followed: Followed) -> None:
+        digest = sha256_hex(followed.logs_bytes)
+        for (name, _), paper in zip(track.who, followed.path.positions, strict=True):
+            if followed.path.block > self._counted[name] or followed.healed:
+                self._accrued.blobs[digest] = followed.logs_bytes
+                self._accrued.events.append(self._event(name, paper, followed, digest))
+                self._counted[name] = followed.path.block
+                self._lost.discard(name)
 
     def _event(self, name: str, paper: PaperPosition, followed: Followed, digest: str) -> LiquidityAccrued:
         fees = paper.fees()
@@ -170,6 +198,13 @@ class _Walk:
         path.positions.append(_paper(position))
         self._counted[position.id] = path.block
         return Track((*track.who, (position.id, position.liquidity)), path)
+
+
+def bare(path: PoolPath) -> PoolPath:
+    """The same path without positions, going on apart from it."""
+    copied = path.copy()
+    copied.positions = []
+    return copied
 
 
 def _paper(position: Position) -> PaperPosition:
