@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from random import Random
 
 from chain.devnet.devnet import Devnet
-from chain.liquidity.accrual import PaperPosition, PoolPath
+from chain.liquidity.accrual import PaperPosition
 from chain.liquidity.reading import follow, read_path
 from chain.liquidity.ticks import sqrt_price_at
 from chain.rpc import Lane, RpcDoor
