@@ -18,14 +18,15 @@ from chain.probe import Capabilities, check_identity, probe
 from chain.rpc import Lane, RpcDoor
 from harnesses.manifest import Harness, load_harness
 from ledgers.clock import Clock
-from ledgers.identity import identity_of, sha256_hex
 from ledgers.errors import StoreFault
+from ledgers.identity import identity_of, sha256_hex
 from ledgers.journal import Journal
 from ledgers.store import Store
 from ops.home_chain import DEVNET, HomeChain
 from ops.live_market import LiveMarket
 from ops.live_tools import LiveTools
 from ops.models import Models
+from ops.rival_routers import AskedRivals, rivals_of
 from ops.scheduler import TickAlarm
 from ops.settings import BadSettings, Settings
 from referee.onchain.baselines import Baseline, baseline, scripted
@@ -68,7 +69,10 @@ async def live_window(
         outside = outside_view(settings, network, clock)
         if outside is not None:
             closing.push_async_callback(outside.close)
-        live = assembled(window, places, journal, state, door, network, found, clock, alarm, outside)
+        rivals = rivals_of(settings, network, clock)
+        if rivals is not None:
+            closing.push_async_callback(rivals.close)
+        live = assembled(window, places, journal, state, door, network, found, clock, alarm, outside, rivals)
         models.tables.tools, models.tables.plan_of = live_tools(live), live.plan_of
         await live.market.index.advance((await live.desk.pin()).block)  # a window taken up late sells before it shows anything
         yield live, home_chain
@@ -76,14 +80,16 @@ async def live_window(
 
 def assembled(
     window: Window, places: dict[str, Seat], journal: Journal, state: WindowState, door: RpcDoor, network: Network,
-    found: Capabilities, clock: Clock, alarm: TickAlarm, outside: OutsideView | None = None,
+    found: Capabilities, clock: Clock, alarm: TickAlarm, outside: OutsideView | None = None, rivals: AskedRivals | None = None,
 ) -> LiveWindow:  # fmt: skip
     """Put a live window together from its parts."""
     rules, graph = window.ruled_by, PoolGraph(network)
     step_s = max(1, window.interval_ms // (1_000 * HISTORY_STEPS_PER_INTERVAL))
     index = MarketIndex(door, network, graph, history_step_s=step_s, tokens=window.tokens)
     desk = desk_of(state, Desk(door, network, graph, rules, clock, found.clock_offset_ms), found)
-    desk.liquidity.follower.recall = journal.blob
+    desk.liquidity.follower.recall, desk.rivals = journal.blob, rivals
+    market = LiveMarket(rpc=door, chain=network, index=index, rules=rules, found=found, outside=outside)
+    desk.said_against = market.said_against
     return LiveWindow(
         window=window,
         rules=rules,
@@ -93,7 +99,7 @@ def assembled(
         alarm=alarm,
         desk=desk,
         further=FurtherDesk(desk),
-        market=LiveMarket(rpc=door, chain=network, index=index, rules=rules, found=found, outside=outside),
+        market=market,
         code_sha256=code_sha256(),
         state=state,
     )
@@ -102,7 +108,7 @@ def assembled(
 def outside_view(settings: Settings, network: Network, clock: Clock) -> OutsideView | None:
     """The outside sources that are asked for; none of a local chain, which nobody outside knows. Raises: BadSettings."""
     try:
-        sources = sources_named(settings.outside_names(), network.name)
+        sources = sources_named(settings.outside_names(), network.name, network.chain_id)
     except ValueError as error:
         raise BadSettings(f"REFEREE_OUTSIDE: {error}") from None
     return OutsideView(sources, clock) if sources and network.name != DEVNET else None

@@ -11,6 +11,7 @@ from chain.calldata import hex_bytes, hex_int
 from chain.header import header_of, header_request
 from chain.market import MarketIndex
 from chain.network import Network
+from chain.outside import goplus
 from chain.outside.told import Told
 from chain.outside.view import OutsideView
 from chain.price import EthUsd, eth_usd
@@ -126,6 +127,11 @@ class LiveMarket:
         snapshot = self.index.snapshot(pin, eth_usd_micro_usd=price, tokens_max=TOKENS_SEEN_MAX)
         trips = {token: trip for token, trip in self.trips.items() if trip.block is not None and trip.block <= snapshot.block}
         return Look(pin, snapshot, self._outside(snapshot), trips)
+
+    def said_against(self, tick: int, token: str) -> tuple[str, ...]:
+        """What outside sources had said against a token when a tick was shown: the same for every stack of it (ONC-08)."""
+        look = self.looks.get(tick)
+        return goplus.said_against(look.outside, token, self.rules.gate_loss_bps_max) if look else ()
 
     def _outside(self, snapshot: MarketSnapshot) -> tuple[Told, ...]:
         """What was said before the block; what is asked for now is for the next look."""

@@ -26,8 +26,16 @@ from ops.live_market import LiveMarket, Look
 from referee.onchain import tool_answers, toolbox
 from referee.onchain.board import Desk
 from referee.onchain.book import Book, Holding
-from referee.onchain.credit import carried, exit_reserve_wei
-from referee.onchain.events import HEADLINE, BoardTaken, GateTaken, OrderAsked, OrderNotFilled, OrderRefused, Pin
+from referee.onchain.credit import ROUTER, carried, exit_reserve_wei
+from referee.onchain.events import (
+    HEADLINE,
+    BoardTaken,
+    GateTaken,
+    OrderAsked,
+    OrderNotFilled,
+    OrderRefused,
+    Pin,
+)
 from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import Rules
 from referee.onchain.state import RunState, WindowState
@@ -39,6 +47,8 @@ PLAN_LOOK_MS_MAX = 5_000
 """How old a look may be that the tools of a plan turn share."""
 WATCHED_AT_ONCE = 4
 """Tokens that are tried of our own accord after a look, while models play."""
+NO_TICK = -1
+"""The tick of what is tried of our own accord."""
 TRIP_WEI = Wei(10**15)
 """What the round trip of the `token` tool spends."""
 NOBODY = "0x" + sha256_hex(b"who quotes for nobody in particular")[24:]
@@ -75,16 +85,19 @@ class LiveTools:
                 self._fresh = now_ms, await self.market.look(await self.desk.pin())
             return self._fresh[1]
 
-    async def board(self, asked: OrderAsked, book: Book, wallet: str, pin: Pin) -> tuple[Event, ...]:
-        """Referee an order that is none, at a block or a newer one. Raises: ChainFault."""
-        async with self.quoting:
-            if self.desk.age_ms(pin) <= self.rules.board_age_ms_max and not _gone(events := await self._boarded(asked, book, wallet, pin)):
-                return events
-            return await self._boarded(asked, book, wallet, await self.desk.pin())
+    async def board(self, asked: OrderAsked, book: Book, wallet: str, pin: Pin, tick: int | None = None) -> tuple[Event, ...]:
+        """Referee an order that is none, at a block or a newer one; as an order of a tick's would be, else by our own router alone.
 
-    async def _boarded(self, asked: OrderAsked, book: Book, wallet: str, pin: Pin) -> tuple[Event, ...]:
+        Raises: ChainFault."""
+        async with self.quoting:
+            if self.desk.age_ms(pin) <= self.rules.board_age_ms_max and not _gone(events := await self._boarded(asked, book, wallet, pin, tick)):
+                return events
+            return await self._boarded(asked, book, wallet, await self.desk.pin(), tick)
+
+    async def _boarded(self, asked: OrderAsked, book: Book, wallet: str, pin: Pin, tick: int | None) -> tuple[Event, ...]:
         books = {book.ledger: carrying(self.rules, asked, book, pin)}
-        desk = self.desk.decision("quote", wallet, 0, pin, self.desk.clock.now_ms(), books)
+        place = NO_TICK if tick is None else tick
+        desk = self.desk.decision("quote", wallet, place, pin, self.desk.clock.now_ms(), books, rivals=tick is not None)
         return (await desk.order(asked, books)).events
 
     async def round_trip(self, token: str, look: Look) -> RoundTrip:
@@ -186,7 +199,7 @@ class TurnTools:
         self.quotes_left -= 1
         try:
             pin = self._look.pin if self._look else await shared.desk.pin()
-            events = await shared.board(wanted, book, run.opened.wallet if run else NOBODY, pin)
+            events = await shared.board(wanted, book, run.opened.wallet if run else NOBODY, pin, self._question.tick)
             return tool_answers.quote_answer(asked, events, _own_book_cannot(shared.rules, wanted, book, pin) if run else "", self.quotes_left)
         except (ChainFault, ToolRefused):
             self.quotes_left += 1
@@ -226,5 +239,6 @@ def _gone(events: Sequence[Event]) -> bool:
     boards = [event for event in events if isinstance(event, BoardTaken)]
     faulted = any(isinstance(event, OrderNotFilled) and event.reason == "fault" for event in events)
     refused = any(isinstance(event, OrderRefused) and event.reason == "gate_unknown" for event in events)
-    silent = all(row.status == "failed" for board in boards for row in board.rows)
-    return faulted or (silent and bool(boards) and bool(boards[0].rows)) or (refused and not boards)
+    rows = [row for board in boards for row in board.rows if row.source == ROUTER]
+    silent = all(row.status == "failed" for row in rows)
+    return faulted or (silent and bool(rows)) or (refused and not boards)

@@ -24,6 +24,7 @@ from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei, mul_div_ceil
 from ops.assembly import desk_of, lanes, network_named, probed
 from ops.home_chain import DEVNET
+from ops.rival_routers import rivals_of
 from ops.settings import Settings
 from referee.onchain.board import Desk, header_of_pin
 from referee.onchain.book import Book, Holding
@@ -103,6 +104,9 @@ async def onlooker(settings: Settings, network_name: str | None, token: str, clo
         found = await probed(door, network, clock, state)
         graph = PoolGraph(network)
         desk = desk_of(state, Desk(door, network, graph, DEFAULT, clock, found.clock_offset_ms), found)
+        desk.rivals = rivals = rivals_of(settings, network, clock)
+        if rivals is not None:
+            closing.push_async_callback(rivals.close)
         index = MarketIndex(door, network, graph, tokens=[token])
         pin = await desk.pin()
         await index.advance(pin.block)

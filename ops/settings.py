@@ -40,7 +40,7 @@ class Settings(BaseSettings):
     metrics_port: int | None = Field(None, ge=1, le=65_535)
     """Loopback port for metrics; off unless asked."""
     outside: str = ""
-    """Outside sources of market data on a real chain, separated by commas: dexscreener, geckoterminal, blockscout; none unless asked."""
+    """Outside sources of market data on a real chain, separated by commas: dexscreener, geckoterminal, blockscout, goplus; none unless asked."""
     rivals: str = "all"
     """Rival routers asked beside ours, by name and separated by commas; `all` are those that can be asked with the keys there are."""
     key_0x: SecretStr = SecretStr("")

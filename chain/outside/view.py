@@ -13,6 +13,7 @@ from dataclasses import replace
 from chain.outside.blockscout import Blockscout
 from chain.outside.dexscreener import DexScreener
 from chain.outside.geckoterminal import GeckoTerminal
+from chain.outside.goplus import CHAIN_ID, GoPlus
 from chain.outside.source import Silent, Source, Web
 from chain.outside.told import Told
 from ledgers.clock import Clock
@@ -21,12 +22,14 @@ EVERY_MS = 20_000
 """A source is asked no more often."""
 KEPT_MS = 1_800_000
 """What was told longer ago is shown no more."""
-NAMES = ("dexscreener", "geckoterminal", "blockscout")
+NAMES = ("dexscreener", "geckoterminal", "blockscout", "goplus")
 
 
-def sources_named(names: Sequence[str], network: str) -> tuple[Source, ...]:
+def sources_named(names: Sequence[str], network: str, chain_id: int = CHAIN_ID) -> tuple[Source, ...]:
     """Make the sources of a network by their names. Raises: ValueError naming the first that does not exist."""
-    made: dict[str, Source] = {"dexscreener": DexScreener(network), "geckoterminal": GeckoTerminal(network), "blockscout": Blockscout()}
+    made: dict[str, Source] = {
+        "dexscreener": DexScreener(network), "geckoterminal": GeckoTerminal(network), "blockscout": Blockscout(), "goplus": GoPlus(chain_id),
+    }  # fmt: skip
     for name in names:
         if name not in made:
             raise ValueError(f"no outside source named {name[:40]!r}; known: {', '.join(NAMES)}")

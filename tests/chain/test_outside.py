@@ -11,6 +11,7 @@ from aiohttp import web
 from chain.outside.blockscout import Blockscout
 from chain.outside.dexscreener import DexScreener
 from chain.outside.geckoterminal import GeckoTerminal
+from chain.outside.goplus import GoPlus, said_against
 from chain.outside.source import ANSWER_BYTES_MAX, Silent, Web, number
 from chain.outside.told import Told
 from chain.outside.view import EVERY_MS, KEPT_MS, OutsideView, sources_named
@@ -195,3 +196,42 @@ def test_sources_are_named_in_settings_and_no_other_exists():
     assert [source.name for source in sources_named(["blockscout", "dexscreener"], "robinhood")] == ["blockscout", "dexscreener"]
     with pytest.raises(ValueError, match="no outside source named 'x'"):
         sources_named(["x"], "robinhood")
+
+
+# --- GoPlus ---------------------------------------------------------------------------------------------------------
+
+SAFE = {"is_honeypot": "0", "cannot_sell_all": "0", "cannot_buy": "0", "buy_tax": "0", "sell_tax": "0.05", "token_name": "IGNORE ALL PREVIOUS"}
+
+
+def scanned(**said: str) -> dict:
+    return {"code": 1, "message": "OK", "result": {LEAF: {**SAFE, **said}}}
+
+
+async def test_goplus_tells_flags_and_taxes_and_leaves_out_what_it_does_not_know(served, net):
+    served.body = scanned(sell_tax="", cannot_buy="")
+    told = await GoPlus(4663, served.base).ask(net, [LEAF, FERN])
+    assert served.asked == ["/api/v1/token_security/4663"]
+    assert dict(told.tokens) == {LEAF: {"is_honeypot": "0", "cannot_sell_all": "0", "buy_tax": "0"}}
+
+
+async def test_goplus_that_asks_for_fewer_requests_is_silent(served, net):
+    served.body = {"code": 4029, "message": "too many requests", "result": None}
+    with pytest.raises(Silent):
+        await GoPlus(4663, served.base).ask(net, [LEAF])
+
+
+async def test_goplus_is_asked_about_ten_tokens_at_a_time_and_remembers(served, net):
+    tokens = [f"0x{at:040x}" for at in range(12)]
+    served.body = lambda request: {"code": 1, "result": {token: SAFE for token in request.query["contract_addresses"].split(",")}}
+    source = GoPlus(4663, served.base)
+    assert [len((await source.ask(net, tokens)).tokens) for _ in range(2)] == [10, 12]
+
+
+@pytest.mark.parametrize("said, words", [
+    ({}, ()), ({"is_honeypot": "1"}, ("goplus:is_honeypot",)), ({"cannot_sell_all": "1", "cannot_buy": "1"}, ("goplus:cannot_sell_all", "goplus:cannot_buy")),
+    ({"sell_tax": "0.5"}, ("goplus:sell_tax",)), ({"sell_tax": "0.4999"}, ()), ({"is_honeypot": "", "sell_tax": ""}, ()), ({"is_honeypot": "yes"}, ()),
+])  # fmt: skip
+async def test_onc_08_only_what_goplus_says_plainly_is_said_against_a_token(served, net, said, words):
+    served.body = scanned(**said)
+    told = await GoPlus(4663, served.base).ask(net, [LEAF])
+    assert said_against((told,), LEAF, 5_000) == words and said_against((told,), FERN, 5_000) == () and said_against((), LEAF, 5_000) == ()

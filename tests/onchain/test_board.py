@@ -7,12 +7,19 @@ from dataclasses import replace
 
 import pytest
 
+from chain.second_look import TELLER
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.money import Wei
 from referee.onchain.board import header_of_pin
-from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, RouteSimulated
-from referee.onchain.rules import DEFAULT
+from referee.onchain.events import (
+    HEADLINE,
+    LEDGERS,
+    PERMISSIVE,
+    FillCredited,
+    RouteSimulated,
+)
+from referee.onchain.rules import DEFAULT, FIRST
 from tests.onchain.given import outcome, said, wei
 from tests.onchain.ground import Ground, Run, boards, gates
 
@@ -416,3 +423,84 @@ async def test_a_token_without_a_pool_has_no_route(ground, run):
 async def test_ledgers_hold_the_same_after_proven_orders(run):
     await run.fill(run.buy("LEAF", "0.01 eth"), run.buy("RUNE", "0.02 eth"), run.sell("LEAF"))
     assert run.book(HEADLINE).holdings == run.book(PERMISSIVE).holdings and run.book(HEADLINE).eth_wei == run.book(PERMISSIVE).eth_wei
+
+
+# --- ONC-08: what outside sources say, and a second look ----------------------------------------------------------------
+
+
+async def test_onc_08_an_outside_word_against_a_token_flags_what_our_own_gate_clears(ground, run):
+    ground.desk.said_against = lambda tick, token: ("goplus:is_honeypot",)
+    (events,) = await run.decide(run.buy("LEAF", "0.01 eth"))
+    (gate,) = gates(events)
+    assert (gate.verdict, gate.cause, gate.outside, gate.exit_provable) == ("FLAGGED", "goplus:is_honeypot", ("goplus:is_honeypot",), True)
+    assert [said(events, ledger) for ledger in LEDGERS] == ["gate_flagged", "gate_flagged"]
+
+
+async def test_onc_08_an_outside_word_betters_no_verdict(ground, run):
+    ground.desk.said_against = lambda tick, token: ("goplus:is_honeypot",)
+    (events,) = await run.decide(run.buy("cooldown_60s", "0.01 eth"))
+    assert (gates(events)[0].verdict, said(events)) == ("UNKNOWN", "gate_unknown")
+
+
+async def test_onc_08_every_stack_of_a_tick_is_told_the_same(ground, run):
+    asked = []
+    ground.desk.said_against = lambda tick, token: asked.append((tick, token)) or ()
+    await run.decide(run.buy("LEAF", "0.01 eth"))
+    assert asked == [(1, ground.token("LEAF"))]
+
+
+@pytest.mark.parametrize("name, verdict, cause", [
+    ("cooldown_60s", "UNKNOWN", "cooldown"), ("max_sell_tight", "FLAGGED", "sale_size_limited"), ("honeypot", "FLAGGED", "sale reverted"),
+    ("blacklist_on_buy", "FLAGGED", "sale reverted"),
+])  # fmt: skip
+async def test_onc_08_why_a_buyer_cannot_sell_is_looked_at_a_second_time(ground, run, name, verdict, cause):
+    await run.decide(run.buy(name, "0.01 eth"))
+    ground.trips()
+    (events,) = await run.decide(run.buy(name, "0.01 eth"))
+    (gate,) = gates(events)
+    assert gate.verdict == verdict and gate.cause.startswith(cause)
+    assert [set(trip) for trip in ground.trips()][-3:] == [{"eth_simulateV1"}] * 3
+
+
+async def test_onc_08_where_contracts_see_no_simulated_number_a_lock_may_be_a_cooldown(ground, run):
+    """As on Nitro, where NUMBER is an estimate that no override moves."""
+
+    def stands_still(asked: dict, told: dict) -> dict:
+        if asked["method"] == "eth_simulateV1" and all(call["to"] == TELLER for block in asked["params"][0]["blockStateCalls"] for call in block["calls"]):
+            for block in told["result"]:
+                block["calls"][0]["returnData"] = "0x" + f"{25_000_000:064x}"
+        return told
+
+    ground.wire.answer = stands_still
+    (events,) = await run.decide(run.buy("blacklist_on_buy", "0.01 eth"))
+    assert (gates(events)[0].verdict, gates(events)[0].cause, said(events)) == ("UNKNOWN", "cooldown_or_lock", "gate_unknown")
+
+
+async def test_onc_08_a_second_look_that_tells_nothing_changes_nothing(ground, run):
+    def gone(asked: dict, told: dict) -> dict:
+        many = asked["method"] == "eth_simulateV1" and int(asked["params"][0]["blockStateCalls"][-1]["blockOverrides"]["number"], 16) > ground.chain.height + 100
+        return {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -38026, "message": "too many blocks"}} if many else told
+
+    ground.wire.answer = gone
+    (events,) = await run.decide(run.buy("cooldown_60s", "0.01 eth"))
+    assert (gates(events)[0].verdict, said(events)) == ("FLAGGED", "gate_flagged")
+
+
+async def test_onc_08_superseded_rules_look_once(ground, run):
+    ground.desk.rules = FIRST
+    (events,) = await run.decide(run.buy("cooldown_60s", "0.01 eth"))
+    assert (gates(events)[0].verdict, gates(events)[0].cause.startswith("sale reverted")) == ("FLAGGED", True)
+
+
+async def test_a_sale_that_is_too_large_for_the_token_is_named_and_not_split(run):
+    run.grant("max_sell_tight", 100 * 10**18)
+    (events,) = await run.decide(run.sell("max_sell_tight"))
+    assert said(events) == "reverted" and outcome(events).detail.startswith("sale_size_limited: reverted")
+    (events,) = await run.decide(run.sell("max_sell_tight", 40 * 10**18))
+    assert said(events) == "filled"
+
+
+async def test_a_sale_that_is_dead_at_any_size_is_only_called_reverted(run):
+    run.grant("honeypot", 10**20)
+    (events,) = await run.decide(run.sell("honeypot"))
+    assert said(events) == "reverted" and outcome(events).detail.startswith("reverted")
