@@ -26,8 +26,8 @@ AROUND_CANDIDATES_MAX, AROUND_PERCENT_MIN = 2, 90
 """Ways through tokens that are no hubs, on top of the others, where they promise nearly as much as the best of those."""
 SPLITS_MAX = 2
 """Splits, on top of the others: one over pools of v2 and v3 alone, one that may cross v4."""
-SPLIT_WAYS_MAX = 4
-"""Best ways of a kind that splits are made of."""
+SPLIT_PLAIN_MAX, SPLIT_OTHERS_MAX = 4, 2
+"""Best ways that splits are made of: over pools of v2 and v3, and over v4 or around."""
 SPLIT_GAIN_PART = 20_000
 """A split counts when it promises more by at least this part: half a basis point."""
 CAPPED_PART = 1_000
@@ -129,8 +129,8 @@ class _Curve:
 def _splits(graph: PoolGraph, ranked: Sequence[tuple[int, Way]], amount: int) -> Iterator[Candidate]:
     """The best split of each kind that promises enough more than the best of its ways alone, and more than any plain way."""
     own = [(promised, way) for promised, way in ranked if promised and not way.foreign and not way.steep]
-    plain = _curves(graph, [row for row in own if not row[1].made and not row[1].around], amount)
-    others = _curves(graph, [row for row in own if row[1].made or row[1].around], amount)
+    plain = _curves(graph, [row for row in own if not row[1].made and not row[1].around], amount, SPLIT_PLAIN_MAX)
+    others = _curves(graph, [row for row in own if row[1].made or row[1].around], amount, SPLIT_OTHERS_MAX)
     sound = plain[0].promised if plain else 0
     for pairs in (combinations(plain, 2), chain(product(plain, others), combinations(others, 2))):
         found = [split for one, other in pairs if (split := _split(graph, one, other, amount)) is not None]
@@ -138,14 +138,14 @@ def _splits(graph: PoolGraph, ranked: Sequence[tuple[int, Way]], amount: int) ->
             yield best
 
 
-def _curves(graph: PoolGraph, ranked: Sequence[tuple[int, Way]], amount: int) -> list[_Curve]:
+def _curves(graph: PoolGraph, ranked: Sequence[tuple[int, Way]], amount: int, count_max: int) -> list[_Curve]:
     """The best ways whose promise is not bounded by what their pools hold."""
     curves = []
     for promised, way in ranked:
         of = response(graph, way.path)
         if of is not None and of.out(amount) * (CAPPED_PART - 1) <= promised * CAPPED_PART:
             curves.append(_Curve(way, of, promised))
-        if len(curves) == SPLIT_WAYS_MAX:
+        if len(curves) == count_max:
             break
     return curves
 
@@ -155,13 +155,12 @@ def _split(graph: PoolGraph, one: _Curve, other: _Curve, amount: int) -> Candida
         one, other = other, one
     if not _worth_it(one.response, other.response, amount):
         return None
-    found = split_of(graph, one.way.path, other.way.path, amount)
+    apart = one.way.pools.isdisjoint(other.way.pools)
+    found = _best(one.response, other.response, amount) if apart else split_of(graph, one.way.path, other.way.path, amount)
     if found is None or found[1] * SPLIT_GAIN_PART <= one.promised * (SPLIT_GAIN_PART + 1):
         return None
     first, promised = found
     router = other.way.router if other.way.made else one.way.router
-    if 2 * first < amount:
-        one, other, first = other, one, amount - first
     percent = (100 * first + amount // 2) // amount
     label = f"split {percent}% {one.way.label} + {100 - percent}% {other.way.label}"
     return Candidate(label, (Part(first, one.way.path), Part(amount - first, other.way.path)), router, promised)
@@ -185,12 +184,17 @@ def split_of(graph: PoolGraph, one: Path, other: Path, amount: int) -> tuple[int
     before, after, first, second = (response(graph, part) for part in (one[:start], one[len(one) - end :], mine, its))
     if before is None or after is None or first is None or second is None:
         return None
-    whole = before.out(amount)
-    share = _even(first, second, whole)
-    if not 0 < share < whole:
+    best = _best(first, second, before.out(amount))
+    if best is None:
         return None
-    spent = min(before.inverse(share), amount - 1) if start else share
-    return (spent, after.out(first.out(share) + second.out(whole - share))) if 0 < spent < amount else None
+    spent = before.inverse(best[0]) if start else best[0]
+    return (spent, after.out(best[1])) if 0 < spent < amount else None
+
+
+def _best(one: Response, other: Response, amount: int) -> tuple[int, int] | None:
+    """How much goes the first way, and what both bring; None where all of it is best on one."""
+    share = _even(one, other, amount)
+    return (share, one.out(share) + other.out(amount - share)) if 0 < share < amount else None
 
 
 def _shared(one: Path, other: Path) -> int:

@@ -69,6 +69,8 @@ class Way:
     """Through a token that is no hub."""
     born_block: int
     """Birth of the youngest pool crossed: nobody can make a way older than it is."""
+    pools: frozenset[str]
+    """Keys of the pools crossed."""
 
 
 def ways_of(network: Network, graph: PoolGraph, side: str, token: str) -> tuple[Way, ...]:
@@ -90,6 +92,7 @@ def _way(network: Network, side: str, path: Path, router: Router, *, whole: bool
         made=any(pool.venue == "v4" for pool in pools), hooked=any(pool.hooked for pool in pools),
         steep=any(STEEP_FEE_PPM <= pool.fee_ppm < DYNAMIC_FEE for pool in pools), foreign=any(pool.fork for pool in pools),
         around=any(hop.token_out not in hubs for hop in path[:-1]), born_block=max(pool.born_block for pool in pools),
+        pools=frozenset(pool.key for pool in pools),
     )  # fmt: skip
 
 
@@ -197,18 +200,28 @@ def _fee(pool: Pool) -> str:
 def promise(graph: PoolGraph, path: Path, amount: int) -> int:
     """What a path would bring for an amount if its pools were as their cached states say; 0 where one is unknown."""
     for hop in path:
-        amount = _out_of(graph.states.get(hop.pool.key), hop, amount)
+        known = _crossing(graph, hop)
+        if known is None or known[0] is None:
+            return 0
+        of, held = known
+        amount = of.out(amount)
+        if held is not None and amount > held:
+            amount = held
     return amount
 
 
-def _out_of(state: PoolState | None, hop: Hop, amount_in: int) -> int:
-    if state is None:
-        return 0
-    after_fee, reserve_in, reserve_out = amount_in * _kept_ppm(state, hop.pool), *_reserves(state, hop)
-    denominator = reserve_in * FEE_WHOLE_PPM + after_fee
-    promised = after_fee * reserve_out // denominator if denominator else 0
-    held = state.held1_raw if hop.token_in == hop.pool.token0 else state.held0_raw
-    return promised if held is None else min(promised, held)
+def _crossing(graph: PoolGraph, hop: Hop) -> tuple[Response | None, int | None] | None:
+    """A hop's response by its pool's state, none where that is empty or takes everything, and the most that it can pay out."""
+    return graph.of_state(hop.pool.key, hop.token_in, lambda state: (_response(state, hop), _held(state, hop)))
+
+
+def _response(state: PoolState, hop: Hop) -> Response | None:
+    kept, (reserve_in, reserve_out) = _kept_ppm(state, hop.pool), _reserves(state, hop)
+    return Response(kept * reserve_out, kept, FEE_WHOLE_PPM * reserve_in) if kept > 0 and reserve_in and reserve_out else None
+
+
+def _held(state: PoolState, hop: Hop) -> int | None:
+    return state.held1_raw if hop.token_in == hop.pool.token0 else state.held0_raw
 
 
 def _reserves(state: PoolState, hop: Hop) -> tuple[int, int]:
@@ -252,11 +265,8 @@ def response(graph: PoolGraph, path: Path) -> Response | None:
     """The path's response by cached states; None where a pool is unknown, empty or takes everything."""
     whole = WHOLE
     for hop in path:
-        state = graph.states.get(hop.pool.key)
-        if state is None:
+        known = _crossing(graph, hop)
+        if known is None or known[0] is None:
             return None
-        kept, (reserve_in, reserve_out) = _kept_ppm(state, hop.pool), _reserves(state, hop)
-        if kept <= 0 or not reserve_in or not reserve_out:
-            return None
-        whole = whole.then(Response(kept * reserve_out, kept, FEE_WHOLE_PPM * reserve_in))
+        whole = known[0] if whole is WHOLE else whole.then(known[0])
     return whole

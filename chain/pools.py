@@ -117,6 +117,7 @@ class PoolGraph:
     states: dict[str, PoolState] = field(default_factory=dict)
     _of: dict[str, dict[str, Pool]] = field(default_factory=dict)
     _settled: dict[Hashable, Any] = field(default_factory=dict)
+    _worked: dict[Hashable, tuple[PoolState, Any]] = field(default_factory=dict)
 
     @property
     def hubs(self) -> tuple[str, ...]:
@@ -136,6 +137,8 @@ class PoolGraph:
         pool = self.pools.pop(key)
         self.states.pop(key, None)
         for token in (pool.token0, pool.token1):
+            self._worked.pop((key, token), None)
+        for token in (pool.token0, pool.token1):
             self._of[token].pop(key, None)
 
     def pools_of(self, token: str) -> tuple[Pool, ...]:
@@ -152,6 +155,16 @@ class PoolGraph:
         if what not in self._settled:
             self._settled[what] = work()
         return self._settled[what]
+
+    def of_state(self, key: str, what: Hashable, work: Callable[[PoolState], T]) -> T | None:
+        """Work out what follows from a pool's state, and keep it as long as that is the state; None when it is unknown."""
+        state = self.states.get(key)
+        if state is None:
+            return None
+        known = self._worked.get((key, what))
+        if known is None or known[0] is not state:
+            known = self._worked[key, what] = state, work(state)
+        return known[1]
 
     def hub_pools_of(self, token: str, *, hooked: bool = False) -> tuple[Pool, ...]:
         """Pools of a token against a hub, by descending depth on the hub's side among equal hubs; hook-less ones unless asked."""
