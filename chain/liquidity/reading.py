@@ -109,6 +109,8 @@ async def replayed(rpc: RpcDoor, network: Network, pool: Pool, path: PoolPath, h
     logs = await read_logs(rpc, _filter(network, pool, path.shape), path.block + 1, header.block)
     on = path.copy()
     for log in logs:
+        if log.block == header.block and log.block_hash != header.block_hash:
+            raise ChainFault(REORGED, f"logs of block {log.block} are of another one")
         on.apply(log)
     on.seal(header.block, header.block_hash)
     return on, logs
@@ -122,13 +124,7 @@ def _starts(path: PoolPath, earlier: Sequence[PoolPath], header: Header) -> list
 async def _carried(rpc: RpcDoor, network: Network, pool: Pool, start: PoolPath, header: Header) -> Followed:
     (answers,) = await _trip(rpc, network, [state_calls(network, pool)], header, held=start)
     moment = moment_of(pool, start.shape, answers)
-    logs = await read_logs(rpc, _filter(network, pool, start.shape), start.block + 1, header.block)
-    path = start.copy()
-    for log in logs:
-        if log.block == header.block and log.block_hash != header.block_hash:
-            raise ChainFault(REORGED, f"logs of block {log.block} are of another one")
-        path.apply(log)
-    path.seal(header.block, header.block_hash)
+    path, logs = await replayed(rpc, network, pool, start, header)
     _agree(path, moment)
     return Followed(
         path=path,

@@ -11,7 +11,7 @@ import pytest
 from chain.header import Header
 from chain.liquidity.accrual import PaperPosition, PoolPath
 from chain.liquidity.moment import TICKS_MAX, ticks_of_words, word_call, word_places
-from chain.liquidity.reading import Followed, follow, read_path
+from chain.liquidity.reading import Followed, follow, read_path, replayed
 from chain.liquidity.record import log_bytes, logs_of, path_bytes, path_of
 from chain.liquidity.ticks import sqrt_price_at
 from chain.logs import LogFilter, topic
@@ -78,6 +78,16 @@ async def test_reading_in_stages_and_at_once_is_the_same(market, door):
         path = (await carried(market, door, path)).path
     whole = await carried(market, door, once)
     assert growths(whole.path) == growths(path) and whole.path.crossings == path.crossings > 0
+
+
+async def test_logs_alone_carry_a_path_on_as_far_and_ask_nothing_else(market, door):
+    path = await opened(market, door)
+    market.riot(2)
+    honest, header = await carried(market, door, path), await market.header(door)
+    async with liar(market) as (node, lied_to):
+        on, logs = await replayed(lied_to, market.network, market.pool, path, header)
+        assert node.asked == [["eth_getLogs"]]
+    assert (path_bytes(on), log_bytes(logs)) == (path_bytes(honest.path), honest.logs_bytes)
 
 
 async def test_an_empty_stretch_moves_nothing_but_the_block(market, door):
