@@ -18,7 +18,7 @@ from chain.liquidity.carriers import shape_of
 from chain.liquidity.moment import Call, Moment, map_of, moment_of, state_calls, tick_call, ticks_of_words, word_call, word_places
 from chain.liquidity.pool_logs import TOPICS, V4
 from chain.liquidity.record import log_bytes
-from chain.logs import LogFilter, read_logs
+from chain.logs import Log, LogFilter, read_logs
 from chain.network import Network
 from chain.pools import Pool, multicall_answer, multicall_request
 from chain.rpc import RpcDoor
