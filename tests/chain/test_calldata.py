@@ -48,6 +48,8 @@ def test_plain_calls_equal_the_abi(one, other, amount, fee):
     assert calldata.eth_balance(one) == packed("getEthBalance(address)", one)
     assert calldata.unwrap_weth(one) == packed("unwrapWETH9(uint256,address)", 0, one)
     assert calldata.permit2_approve(one, other) == packed("approve(address,address,uint160,uint48)", one, other, 2**160 - 1, 2**48 - 1)
+    assert calldata.trade_curve("buy", amount, one) == packed("buy(uint256,uint256,address)", amount, 0, one)
+    assert calldata.trade_curve("sell", amount, one) == packed("sell(uint256,uint256,address)", amount, 0, one)
     single = packed("exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))", (one, other, fee, one, amount, 0, 0))
     assert calldata.swap_v3_single(one, other, fee, one, amount) == single
     quote = packed("quoteExactInputSingle((address,address,uint256,uint24,uint160))", (one, other, amount, fee, 0))
@@ -63,6 +65,10 @@ def test_paths_equal_the_abi(tokens, fee, amount):
     assert calldata.quote_v3_path(path_hex, amount) == packed("quoteExactInput(bytes,uint256)", path, amount)
     assert calldata.swap_v2(tokens, A, amount) == packed("swapExactTokensForTokens(uint256,uint256,address[],address)", amount, 0, tokens, A)
     assert calldata.amounts_out(amount, tokens) == packed("getAmountsOut(uint256,address[])", amount, tokens)
+    never = 2**256 - 1
+    bought = packed("swapExactETHForTokensSupportingFeeOnTransferTokens(uint256,address[],address,uint256)", 0, tokens, A, never)
+    sold = packed("swapExactTokensForETHSupportingFeeOnTransferTokens(uint256,uint256,address[],address,uint256)", amount, 0, tokens, A, never)
+    assert (calldata.swap_eth_v2(tokens, A), calldata.swap_for_eth_v2(amount, tokens, A)) == (bought, sold)
 
 
 @given(st.lists(DATA, max_size=4), ADDRESSES)
