@@ -52,10 +52,10 @@ def _window(rules: Rules) -> tuple[RuleRow, ...]:
 
 def _board(rules: Rules) -> tuple[RuleRow, ...]:
     return (
-        RuleRow("ONC-05", ENFORCED, rules.board_policy, "001 §2.2", "Every order is quoted live for its exact size; whether rivals are asked always or as fallback is pinned in the run (no rival is listed yet)."),
+        RuleRow("ONC-05", ENFORCED, rules.board_policy, "001 §2.2", "Every order is quoted live for its exact size on our own router and by rivals, always or only where we have no proven row, as the run pins it; a rival counts only when its own transaction, simulated, is proven."),
         RuleRow("ONC-06", ENFORCED, "–", "001 §2.2", "The best row net of gas fills: buys by arrival ÷ (spend + gas), sells by ETH − gas; approvals not paid yet count; ties go to our router."),
         RuleRow("ONC-07", ENFORCED, f"board {_ms(rules.board_age_ms_max)}, pin {_ms(rules.pin_lag_ms_max)}", "001 §2.2", "A board older than this at the decision to fill is refused, counted from the pinned block's time; the pin is close behind a checked clock."),
-        RuleRow("ONC-08", ENFORCED, f"{rules.gate_loss_bps_max:,} bps", "001 §2.2", "A buy whose honeypot check is not CLEAR is refused; a round trip that loses more than this before gas is FLAGGED."),
+        RuleRow("ONC-08", ENFORCED, f"{rules.gate_loss_bps_max:,} bps", "001 §2.2", "A buy whose honeypot check is not CLEAR is refused: FLAGGED where the sale reverts or the round trip loses more than this before gas, UNKNOWN where it cannot be told, a cooldown too; outside sources may only worsen it."),
         RuleRow("ONC-09", ENFORCED, "gas ≤ value", "001 §2.2", "A trade whose gas exceeds its value is refused: the spend of a buy, the gross ETH of a sell; equal passes."),
         RuleRow("ONC-10", ENFORCED, "–", "001 §2.2", "The route's own transaction is simulated on a pinned block; credited is what arrives by balance difference; a revert is no fill."),
         RuleRow("ONC-11", ENFORCED, "–", "001 §2.2, §5.5", "The headline ledger counts proven rows only, the permissive one any row; an unprovable exit is filled at the quote less gas and tagged."),
@@ -137,11 +137,13 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "ONC-05": (
         "tests/onchain/test_window.py::test_onc_05_the_board_policy_is_pinned_in_window_and_rules",
-        "tests/onchain/test_board.py::test_onc_04_a_buy_spends_and_a_sale_gives_exactly_the_size",
+        "tests/onchain/test_rivals.py::test_onc_05_as_a_fallback_they_are_asked_only_where_our_router_has_no_proven_row",
+        "tests/onchain/test_rivals.py::test_onc_05_a_rival_that_says_nothing_usable_costs_its_row",
     ),
     "ONC-06": (
         "tests/onchain/test_credit.py::test_onc_06_no_row_of_a_board_beats_the_chosen_one",
         "tests/onchain/test_board.py::test_onc_06_approvals_not_paid_yet_count_against_a_row",
+        "tests/onchain/test_rivals.py::test_onc_06_a_better_rival_wins_and_is_credited_what_its_transaction_really_brings",
     ),
     "ONC-07": (
         "tests/onchain/test_credit.py::test_onc_07_a_board_of_30_000_ms_fills_and_one_of_30_001_ms_does_not",
@@ -150,6 +152,8 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "ONC-08": (
         "tests/onchain/test_board.py::test_onc_08_a_loss_equal_to_the_limit_passes_and_more_is_flagged",
         "tests/onchain/test_board.py::test_onc_08_what_cannot_be_sold_again_or_only_at_a_great_loss_is_not_bought",
+        "tests/onchain/test_board.py::test_onc_08_why_a_buyer_cannot_sell_is_looked_at_a_second_time",
+        "tests/onchain/test_board.py::test_onc_08_an_outside_word_against_a_token_flags_what_our_own_gate_clears",
     ),
     "ONC-09": (
         "tests/onchain/test_credit.py::test_onc_09_a_buy_whose_gas_equals_its_spend_fills_and_one_wei_more_is_refused",

@@ -46,7 +46,8 @@ class Rules:
     rival_answer_ms_max: int | None = None
     """ONC-05: how long rivals may take to answer; none: no rival is asked."""
     later_blocks: int | None = None
-    """ONC-08: a sale that only its buyer cannot make is tried again so many blocks and so long later; none: not tried."""
+    """ONC-08: a sale that only its buyer cannot make is tried again so many blocks and so long later, and what is trapped at the end
+    is counted; none: neither."""
     later_s: int | None = None
     lp_share_ppm_max: int | None = None
     """ONC-21: a position may come to this part of the liquidity in range with it; none: no liquidity orders."""

@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from ledgers.money import MicroUsd, Wei, mul_div_floor
-from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, PERMISSIVE, RunScored, WindowScored
+from referee.onchain.events import (
+    FURTHER_LEDGERS,
+    HEADLINE,
+    PERMISSIVE,
+    RunScored,
+    WindowScored,
+)
 from referee.onchain.rules import Rules
+from referee.onchain.safety import trapped
 from referee.onchain.state import RunState
 
 SCORED = "SCORED"
@@ -60,6 +67,7 @@ def score_run(
         turns_total=run.turns_total,
         fills=len(run.headline_fills),
         reorged_fills=reorged_fills(run, lost),
+        trapped=0 if rules.later_blocks is None else trapped(headline),
         **further_values(run, stake_wei),
     )
 

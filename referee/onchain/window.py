@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from ledgers.errors import CorruptJournal, RefereeError
 from ledgers.identity import INTEGER_MAX, canonical_bytes, sha256_hex
@@ -132,7 +139,8 @@ class WindowFile(BaseModel):
     network: Name
     length_s: int = Field(ge=LENGTH_S_MIN, le=LENGTH_S_MAX)
     interval_s: int = Field(ge=1)
-    board: Literal["always", "fallback"] = DEFAULT.board_policy  # type: ignore[assignment]
+    board: Literal["always", "fallback"] | None = None
+    """None: as the rules have it."""
     rules: str = DEFAULT.name
     seed: int = Field(ge=0, le=INTEGER_MAX)
     tokens: Annotated[str | list[str], BeforeValidator(_tokens)] = "all"
@@ -293,7 +301,7 @@ def _window(file: WindowFile, script: Callable[[str], bytes]) -> Window:
         network=file.network,
         length_ms=file.length_s * 1_000,
         interval_ms=file.interval_s * 1_000,
-        board=file.board,
+        board=file.board or next((rules.board_policy for rules in RULES if rules.name == file.rules), DEFAULT.board_policy),
         rules=file.rules,
         seed=file.seed,
         tokens=None if file.tokens == "all" else tuple(sorted(file.tokens)),

@@ -52,6 +52,14 @@ def test_onc_05_the_board_policy_is_pinned_in_window_and_rules(tmp_path):
     assert len({window.sha256 for window in windows}) == len({window.ruled_by.sha256() for window in windows}) == 2
 
 
+@pytest.mark.parametrize("rules, board, policy", [
+    ("onc/paper", None, "fallback"), ("onc/paper", "always", "always"), ("onc/default-2", None, "always"), ("onc/default", None, "always"),
+])  # fmt: skip
+def test_onc_05_a_window_that_names_no_policy_has_that_of_its_rules(tmp_path, rules, board, policy):
+    window = load_window(written(tmp_path, {"rules": f'"{rules}"', "board": f'"{board}"' if board else None}))
+    assert (window.board, window.ruled_by.board_policy) == (policy, policy)
+
+
 MODEL = {"baseline": None, "model": '"m"', "harness": '"h1-16k"'}
 
 
@@ -95,7 +103,7 @@ def test_a_recorded_window_with_a_missing_script_is_corrupt(tmp_path):
         ({"interval_s": "61"}, {}, "window.toml: interval_s 61 is longer than the window, length_s 60"),
         ({"name": '"First Hour"'}, {}, 'window.toml: name: a name is 1 to 32 lower-case letters, digits and dashes, found the text "First Hour"'),
         ({"board": '"never"'}, {}, "window.toml: board: expected 'always' or 'fallback', found the text \"never\""),
-        ({"rules": '"x"'}, {}, "window.toml: no rules named 'x'; known: onc/default, onc/default-2"),
+        ({"rules": '"x"'}, {}, "window.toml: no rules named 'x'; known: onc/default, onc/default-2, onc/paper"),
         ({"seed": None}, {}, "window.toml: seed is missing"),
         ({"stake": "1"}, {}, "window.toml: unknown key stake; did you mean stack?"),
         ({"tokens": '"some"'}, {}, 'window.toml: tokens: expected "all" or a list of 1 to 1000 addresses, found the text "some"'),
