@@ -20,9 +20,10 @@ from ledgers.journal import verify
 from ledgers.seal import export
 from ledgers.store import RunRow, Store, WindowRow
 from referee.onchain.events import (
-    LEDGERS, DecisionTaken, FillCredited, OrderNotFilled, OrderRefused, ReorgSeen, RunScored, TickMissed, TurnAbandoned, TurnPlayed,
+    FURTHER_LEDGERS, LEDGERS, DecisionTaken, FillCredited, OrderNotFilled, OrderRefused, ReorgSeen, RunScored, TickMissed, TurnAbandoned, TurnPlayed,
     WindowLiquidated, WindowOpened, WindowPaused, WindowResumed, WindowSealed, Woken,
 )  # fmt: skip
+from referee.onchain.further_events import DelayedReverted, OrderSkipped
 from referee.onchain.replay import replay
 from referee.onchain.state import decoded, order_id_of
 from tests.onchain.recount import recount
@@ -127,9 +128,10 @@ def check(home: Path) -> list:
         records = list(journal.read())
         assert verify(records).seq == len(records)
         events = [decoded(record) for record in records]
-        outcomes = Counter((event.order_id, ledger) for event in events if isinstance(event, FillCredited | OrderRefused | OrderNotFilled) for ledger in event.ledgers)
+        ended = FillCredited | OrderRefused | OrderNotFilled | OrderSkipped | DelayedReverted
+        outcomes = Counter((event.order_id, ledger) for event in events if isinstance(event, ended) for ledger in event.ledgers)
         decisions = [event for event in events if isinstance(event, DecisionTaken)]
-        owed = {(order_id_of(taken.run_id, taken.tick, asked.index), ledger) for taken in decisions for asked in taken.orders for ledger in LEDGERS}
+        owed = {(order_id_of(taken.run_id, taken.tick, asked.index), ledger) for taken in decisions for asked in taken.orders for ledger in (*LEDGERS, *FURTHER_LEDGERS)}
         assert set(outcomes) == owed and set(outcomes.values()) <= {1}
         ticks = Counter((event.run_id, event.tick) for event in events if isinstance(event, Woken | TickMissed))
         assert len(ticks) == RUNS * TICKS and set(ticks.values()) == {1}
