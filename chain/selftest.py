@@ -68,6 +68,7 @@ async def self_test(rpc: RpcDoor, network: Network, clock: Clock, rivals: Rivals
     findings = [*_node_findings(found, network, head), *_simulation_findings(found)]
     parts: list[Callable[[], Awaitable[list[Finding]]]] = [
         lambda: _methods(rpc, found, pin),
+        lambda: _times(rpc, network, pin),
         lambda: _gas(rpc, network, pin),
         lambda: _limits(rpc, found, head),
         lambda: code_findings(rpc, network, found),
@@ -167,6 +168,17 @@ class Transfer:
 
     gas: int
     debit_wei: int
+
+
+async def _times(rpc: RpcDoor, network: Network, pin: Header) -> list[Finding]:
+    """Whether a simulated block may have its base's own time: on a chain of many blocks a second it mostly has."""
+    state = {"blockOverrides": {"number": hex(pin.block + 1), "time": hex(pin.ts_s)}, "calls": []}
+    (answer,) = await rpc.batch([("eth_simulateV1", [{"blockStateCalls": [state]}, hex(pin.block)])])
+    if not isinstance(answer, RpcRefused):
+        return [Finding("simulation", "a block in the same second", FINE, "is taken")]
+    needed = network.time_step_s == 0
+    said = f"is refused ({answer.code})" + ("; time_step_s of the network file must be 1 for this node" if needed else "; none is asked for")
+    return [Finding("simulation", "a block in the same second", DIFFERS if needed else NOTED, said)]
 
 
 async def _gas(rpc: RpcDoor, network: Network, pin: Header) -> list[Finding]:

@@ -1,6 +1,7 @@
 """Nitro's shapes: what its answers look like where they differ from the local chain's. POSTER is who L1 is paid to.
 
-Source: Nitro's arbos (l1pricing, tx_processor), its geth fork's internal/ethapi (simulate, api, override), eth_simulateV1's specification.
+Source: Nitro's arbos (l1pricing, tx_processor), its geth fork's internal/ethapi (simulate, api, override, errors) and core/evm as of
+2026-04, eth_simulateV1's specification.
 """
 
 from __future__ import annotations
@@ -137,9 +138,10 @@ def with_defaults(payload: dict[str, Any], base: dict[str, Any], *, step_s: int,
         if any(address.lower() == ARBOS_STATE for address in state["stateOverrides"]):
             raise Refusal(-32000, "overriding the ArbOS state is not allowed")
         asked_at = number(overrides.setdefault("number", hex(at + 1)))
-        asked_s = number(overrides.setdefault("time", hex(ts_s + step_s)))
         if asked_at <= at:
             raise Refusal(-38020, f"block numbers must be in order: {asked_at} <= {at}")
+        ts_s += step_s * (asked_at - at - 1)  # each block between takes its step too
+        asked_s = number(overrides.setdefault("time", hex(ts_s + step_s)))
         if asked_s < ts_s:
             raise Refusal(-38021, f"block timestamps must be in order: {asked_s} < {ts_s}")
         if asked_at - number(base["number"]) > blocks_max:
@@ -163,7 +165,7 @@ def _data(call: dict[str, Any]) -> str:
 
 
 def for_the_local_node(state: dict[str, Any], base: dict[str, Any], owes: list[int], validation: bool, gas_pool: int) -> dict[str, Any]:
-    """The same block for the local chain: contracts see the number beneath, tips are dropped, and L1 is paid in transfers."""
+    """The same block for the local chain: contracts see the number beneath and no random word but 1, tips are dropped, L1 is paid in transfers."""
     fee = number(state["blockOverrides"]["baseFeePerGas"])
     calls = []
     for call, owed in zip(state["calls"], owes, strict=True):
@@ -181,7 +183,8 @@ def for_the_local_node(state: dict[str, Any], base: dict[str, Any], owes: list[i
         if owed:
             paid = {"maxFeePerGas": hex(fee), "maxPriorityFeePerGas": "0x0", "gas": hex(TRANSFER_GAS)}
             calls.append({"from": call["from"], "to": POSTER, "value": hex((owed - TRANSFER_GAS) * fee), **paid})
-    return {"blockOverrides": {**state["blockOverrides"], "number": base["number"]}, "stateOverrides": state["stateOverrides"], "calls": calls}
+    overrides = {**state["blockOverrides"], "number": base["number"], "prevRandao": f"0x{1:064x}"}
+    return {"blockOverrides": overrides, "stateOverrides": state["stateOverrides"], "calls": calls}
 
 
 def cut_to_pool(sent: list[dict[str, Any]], answer: list[dict[str, Any]], gas_pool: int) -> bool:

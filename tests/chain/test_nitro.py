@@ -126,6 +126,7 @@ def simulation(block: int, overrides=None, calls=(), **more):
 REFUSED = {
     "a number that is not later": (lambda pin: simulation(pin.block, {"number": hex(pin.block)}), -38020),
     "a time before the base": (lambda pin: simulation(pin.block, {"time": hex(pin.ts_s - 1)}), -38021),
+    "a time before the blocks between": (lambda pin: simulation(pin.block, {"number": hex(pin.block + 4), "time": hex(pin.ts_s + 35)}), -38021),
     "too many blocks": (lambda pin: simulation(pin.block, {"number": hex(pin.block + 257)}), -38026),
     "a fee below the base": (lambda pin: simulation(pin.block, {}, [{"from": SENDER, "to": SENDER, "gas": "0x30d40"}]), -32602),
     "the system's own state": (lambda pin: simulation(pin.block, stateOverrides={ARBOS_STATE: {"balance": "0x1"}}), -32000),
@@ -153,6 +154,14 @@ async def test_time_number_and_base_fee_that_nobody_said_are_nitros_own(chain):
         block = header_of(answer[0], pin.block + 1)
     assert (block.ts_s, block.base_fee_wei) == (pin.ts_s + 12, pin.base_fee_wei * 7 // 8)
     assert answer[0]["parentHash"] == pin.block_hash and "maxUsedGas" not in str(answer)
+
+
+async def test_equal_times_are_taken_and_blocks_between_are_told(chain):
+    async with beside(chain) as (_, door):
+        pin = header_of(await door.call(*header_request("latest")))
+        same, leapt = await door.batch([simulation(pin.block, {"time": hex(pin.ts_s)}), simulation(pin.block, {"number": hex(pin.block + 4), "time": hex(pin.ts_s + 36)})])
+    assert int(same[0]["timestamp"], 16) == pin.ts_s
+    assert [int(block["number"], 16) - pin.block for block in leapt] == [1, 2, 3, 4]
 
 
 async def test_a_call_gets_no_more_than_what_is_left_of_the_requests_gas(chain):

@@ -63,6 +63,16 @@ async def test_a_chain_on_wall_time_must_be_near_it(devnet):
     assert (await findings_of(door_to(devnet.url), wall, VirtualClock(head_ms + 15_001)))["clock"][0] == DIFFERS
 
 
+@pytest.mark.parametrize(("step_s", "verdict"), [(0, DIFFERS), (1, NOTED)])
+async def test_a_node_that_takes_no_equal_times_differs_where_they_are_needed(devnet, step_s, verdict):
+    def later_only(method, params, row):
+        overrides = params[0]["blockStateCalls"][0].get("blockOverrides", {}) if method == "eth_simulateV1" else {}
+        return refusal(row, -38021, "block timestamps must be in order") if set(overrides) == {"number", "time"} else row
+
+    found = await findings_of(door_through(devnet.url, later_only), replace(NETWORK, time_step_s=step_s))
+    assert found["a block in the same second"][0] == verdict
+
+
 # --- gas --------------------------------------------------------------------------------------------------------------
 
 
