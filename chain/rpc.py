@@ -44,6 +44,8 @@ REVERT_WORD_WITHIN = 24
 """Nodes say `execution reverted` and then the contract's reason."""
 TOO_LARGE, BATCH_WORDS = "too_large", ("batch", "too large", "too many")
 """Words by which a node refuses a whole batch for its size."""
+REST_WORDS = ("response too large", "request timed out")
+"""How geth refuses what is left of a batch, once it has said or worked enough."""
 USER_AGENT = "Mozilla/5.0 (compatible; referee/1)"
 """Some public endpoints refuse clients without a usual one."""
 HEADERS = {"Content-Type": "application/json", "User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
@@ -234,9 +236,9 @@ class RpcDoor:
         """Ask one lane in batches that it takes; what it asked to be asked later is asked again, as long as a patient caller may wait."""
         until_ms = self._clock.monotonic_ms() + deadline_ms
         told: dict[int, Any] = {}
-        waiting, tries = list(range(len(requests))), 0
+        waiting, tries, most = list(range(len(requests))), 0, len(requests)
         while waiting:
-            part = waiting[: state.batch_max or len(waiting)]
+            part = waiting[: min(state.batch_max or most, most)]
             await self._hold_back(state, len(part), until_ms)
             try:
                 answers = await self._ask(state, [requests[place] for place in part], max(until_ms - self._clock.monotonic_ms(), 1))
@@ -247,9 +249,11 @@ class RpcDoor:
                     raise
                 state.takes_no_batch_of(len(part))
                 continue
-            limits = [answer for answer in answers if isinstance(answer, RateLimited)]
-            told |= {place: answer for place, answer in zip(part, answers, strict=True) if not isinstance(answer, RateLimited)}
+            again = [isinstance(answer, RateLimited) or len(part) > 1 and _is_rest(answer) for answer in answers]
+            told |= {place: answer for place, answer, later in zip(part, answers, again, strict=True) if not later}
             waiting = [place for place in waiting if place not in told]
+            limits = [answer for answer in answers if isinstance(answer, RateLimited)]
+            most = most if sum(again) == len(limits) else len(part) // 2
             tries = tries + 1 if len(limits) == len(part) else 0
             if limits:
                 self._back_off(state, limits[0], max(tries, 1), until_ms, patient)
@@ -298,8 +302,8 @@ def _answers(body: bytes, ids: list[int], lane: Lane) -> list[Any]:
         decoded = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise ChainFault("bad_answer", f"lane {lane.name} sent {len(body)} bytes that are not JSON") from None
-    if len(ids) > 1 and isinstance(decoded, dict):
-        _whole_batch_refused(decoded, lane)
+    if len(ids) > 1:
+        _whole_batch_refused(decoded[0] if isinstance(decoded, list) and len(decoded) == 1 else decoded, lane)
     rows = decoded if len(ids) > 1 else [decoded]
     if not isinstance(rows, list) or len(rows) != len(ids):
         raise ChainFault("bad_answer", f"lane {lane.name} answered {len(rows) if isinstance(rows, list) else 'no list'} for {len(ids)} requests")
@@ -313,9 +317,15 @@ def _answers(body: bytes, ids: list[int], lane: Lane) -> list[Any]:
     return [_result(by_id[number], lane) for number in ids]
 
 
-def _whole_batch_refused(answer: dict[str, Any], lane: Lane) -> None:
-    """Take one error for a whole batch. Raises: ChainFault `too_large` when the node wants smaller ones, RateLimited when fewer."""
-    error = answer.get("error") if isinstance(answer.get("error"), dict) else {}
+def _is_rest(answer: Any) -> bool:
+    return isinstance(answer, RpcRefused) and answer.message.lower().startswith(REST_WORDS)
+
+
+def _whole_batch_refused(answer: Any, lane: Lane) -> None:
+    """Take one error for a whole batch, alone or in a list. Raises: ChainFault `too_large` when the node wants smaller ones, RateLimited when fewer."""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if not isinstance(error, dict):
+        return
     code, message = _code_and_words(error, lane)
     if _wants_fewer(code, message):
         raise RateLimited(f"lane {lane.name} asks for fewer requests")

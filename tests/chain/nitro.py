@@ -61,7 +61,7 @@ class NitroNode:
         asked = orjson.loads(await request.read())
         if isinstance(asked, list) and len(asked) > self.batch_max:
             self.turned_away += 1
-            told: Any = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch too large"}}
+            told: Any = [{"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch too large"}}]
         elif isinstance(asked, list):
             told = [await self._row(each) for each in asked]
         else:

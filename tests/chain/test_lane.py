@@ -118,9 +118,13 @@ async def test_a_batch_is_split_to_what_the_lane_takes_and_keeps_its_order(size,
     assert played.sizes == sizes
 
 
-async def test_a_batch_refused_as_a_whole_is_asked_in_smaller_ones_from_then_on():
+REFUSED_WHOLE = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch too large"}}
+
+
+@pytest.mark.parametrize("refusal", [REFUSED_WHOLE, [REFUSED_WHOLE]], ids=["alone", "in a list"])
+async def test_a_batch_refused_as_a_whole_is_asked_in_smaller_ones_from_then_on(refusal):
     def at_most_two(lane, rows, trip):
-        return {"error": {"code": -32600, "message": "batch too large"}} if len(rows) > 2 else honest(lane, rows, trip)
+        return refusal if len(rows) > 2 else honest(lane, rows, trip)
 
     played = Played(at_most_two, LaneLimits())
     assert await played.run() == [params[0] for _, params in SEVEN]
@@ -128,6 +132,23 @@ async def test_a_batch_refused_as_a_whole_is_asked_in_smaller_ones_from_then_on(
     played.trips.clear()
     await played.run(SEVEN[:2])
     assert played.sizes == [1, 1]
+
+
+@pytest.mark.parametrize("message", ["response too large", "request timed out"])
+async def test_what_is_left_of_a_batch_that_said_too_much_is_asked_in_smaller_ones(message):
+    def after_two(lane, rows, trip):
+        rest = [{"jsonrpc": "2.0", "id": each["id"], "error": {"code": -32003, "message": message}} for each in rows[2:]]
+        return [{**row(rows[0]), "result": None}, *(row(each) for each in rows[1:2]), *rest]
+
+    played = Played(after_two, LaneLimits())
+    answers = await played.run()
+    assert [params[0] for _, params in SEVEN if params[0] in answers] and len(answers) == 7
+    assert played.sizes == [7, 3, 1, 1, 1] and answers[0] is None and played.door.answering.batch_max == 0
+
+
+async def test_one_question_that_is_answered_with_too_much_is_refused():
+    (refused,) = await Played(lambda lane, rows, trip: [{"id": rows[0]["id"], "error": {"code": -32003, "message": "response too large"}}], LaneLimits()).run(SEVEN[:1])
+    assert isinstance(refused, RpcRefused)
 
 
 async def test_a_body_that_is_too_large_is_asked_in_smaller_batches():
