@@ -49,19 +49,20 @@ ROUNDING_RAW, ROUNDING_PART = 2, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """Earlier trades, run again by a stand-in in a block of their own before anything else (001 §5.2)."""
+    """Earlier trades, run again by stand-ins in a block of their own before anything else (001 §5.2)."""
 
-    sender: str
-    """Holds nothing but what overrides give it."""
+    txs: tuple[tuple[str, Tx], ...]
+    """Sender and transaction, in order; senders hold nothing but what overrides give them."""
     writes: tuple[SlotWrite, ...]
-    """The tokens that it sells."""
-    txs: tuple[Tx, ...]
+    """The tokens that they sell."""
 
     def begin(self, sim: Simulation) -> list[Handle]:
         """Open a simulation with the trades; what they did is read by `repeated`."""
-        headroom = gas_headroom_wei(self.txs, sim.pin.base_fee_wei)
-        sim.block(balances_wei={self.sender: headroom}, writes=self.writes)
-        return [sim.send(self.sender, tx) for tx in self.txs]
+        headroom: dict[str, int] = {}
+        for sender, tx in self.txs:
+            headroom[sender] = headroom.get(sender, 0) + gas_headroom_wei([tx], sim.pin.base_fee_wei)
+        sim.block(balances_wei=headroom, writes=self.writes)
+        return [sim.send(sender, tx) for sender, tx in self.txs]
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,7 @@ async def follow(live: LiveWindow, run_id: str, tick: int, followed: Sequence[Fo
                 ledgers.create_task(delayed(live, run_id, tick, followed))
     finally:
         live.following[run_id] -= 1
-    if not live.following[run_id]:
-        await mark_after(live, run_id, tick)
+    await mark_after(live, run_id, tick)
 
 
 async def own_impact(live: LiveWindow, run_id: str, tick: int, followed: Sequence[Followed]) -> None:

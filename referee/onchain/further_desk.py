@@ -56,7 +56,7 @@ class FurtherDesk:
         if not weighed or not book.holdings:
             return None
         ways = [route for holding in book.holdings for route in sell_routes(desk.network, desk.graph, holding.token, int(holding.units_raw), wallet)]
-        return await self.echo(wallet, self.touching(weighed, ways), header_of_pin(pin))
+        return await self.echo(self.touching(weighed, ways), header_of_pin(pin))
 
     # --- earlier trades -----------------------------------------------------------------------------------------------
 
@@ -72,32 +72,23 @@ class FurtherDesk:
             met |= more
         return tuple((trade, weight) for trade, weight in weighed if crossed[trade.order_id] & met)
 
-    async def echo(self, wallet: str, weighed: Sequence[Weighed], header: Header) -> Echo | None:
-        """Earlier trades as a stand-in's transactions, each at the part of its size that is still felt. Raises: ChainFault."""
-        stand_in = stand_in_of(wallet)
-        routes = [self._repeated(trade, weight, stand_in) for trade, weight in weighed if felt_raw(trade.amount_raw, weight)]
-        if not routes:
-            return None
-        txs: list[Tx] = []
-        for route in routes:
-            txs += route_txs(route, txs)
-        return Echo(stand_in, await self._tokens(stand_in, weighed, header), tuple(txs))
+    async def echo(self, weighed: Sequence[Weighed], header: Header) -> Echo | None:
+        """Earlier trades as transactions of stand-ins, each at the part of its size that is still felt. Raises: ChainFault."""
+        sized = [(trade, weight) for trade, weight in weighed if felt_raw(trade.amount_raw, weight)]
+        txs = [(stand_in_of(trade), tx) for trade, weight in sized for tx in route_txs(self._repeated(trade, weight))]
+        return Echo(tuple(txs), tuple([await self._tokens(trade, header) for trade, _ in sized if trade.side == "sell"])) if txs else None
 
-    def _repeated(self, trade: Trade, weight: int, stand_in: str) -> Route:
+    def _repeated(self, trade: Trade, weight: int) -> Route:
         if lost := [key for way in trade.ways for key in way.pools if key not in self.desk.graph.pools]:
             raise ChainFault(UNREPEATABLE, f"pool {lost[0]} of {trade.order_id} is no longer known")
-        return route_of(self.desk.network, remembered(self.desk.graph, trade), stand_in, felt_raw(trade.amount_raw, weight))
+        return route_of(self.desk.network, remembered(self.desk.graph, trade), stand_in_of(trade), felt_raw(trade.amount_raw, weight))
 
-    async def _tokens(self, stand_in: str, weighed: Sequence[Weighed], header: Header) -> tuple[SlotWrite, ...]:
-        """What the stand-in must hold for its sales, whatever its buys bring."""
-        sold: dict[str, int] = {}
-        for trade, weight in weighed:
-            if trade.side == "sell":
-                sold[trade.token] = sold.get(trade.token, 0) + felt_raw(trade.units_raw, weight) + 1
-        slots = {token: await self.desk.slots.of(token, stand_in, header) for token in sold}
-        if lost := next((token for token, slot in slots.items() if slot is None), None):
-            raise ChainFault(UNREPEATABLE, f"a sale of {lost} cannot be run again: its balance slot is not known")
-        return tuple(slot.write(sold[token]) for token, slot in slots.items() if slot is not None)
+    async def _tokens(self, trade: Trade, header: Header) -> SlotWrite:
+        """What a sale's stand-in must hold: what the run sold then, and as much again for what may round otherwise by now."""
+        slot = await self.desk.slots.of(trade.token, stand_in_of(trade), header)
+        if slot is None:
+            raise ChainFault(UNREPEATABLE, f"the sale {trade.order_id} cannot be run again: the balance slot of {trade.token} is not known")
+        return slot.write(2 * max(trade.units_raw, 0 if slot.shares else trade.amount_raw))
 
 
 class FurtherDecision(DecisionDesk):
@@ -160,7 +151,7 @@ class FurtherDecision(DecisionDesk):
         amount = int(asked.spend_wei or 0) or int(getattr(book.held(asked.token), "units_raw", 1))
         ways = self._own_ways(asked)(amount)
         earlier = self._further.touching(self._weighed, ways)
-        self._echo = await self._further.echo(self._wallet, earlier, self._header)
+        self._echo = await self._further.echo(earlier, self._header)
         return earlier if self._echo else ()
 
     def _ways(self, asked: OrderAsked, fill: FillCredited, route: Route | None) -> Callable[[int], tuple[Route, ...]]:
@@ -237,6 +228,6 @@ def _way(part: Part) -> WayTaken:
     return WayTaken(amount_raw=TokenRaw(part.amount), pools=tuple(hop.pool.key for hop in part.path))
 
 
-def stand_in_of(wallet: str) -> str:
-    """The address that runs a wallet's earlier trades again."""
-    return "0x" + sha256(f"stand-in of {wallet}".encode()).hexdigest()[24:]
+def stand_in_of(trade: Trade) -> str:
+    """The address that runs an earlier trade again: one for each, so that no limit on holdings or pace binds that did not then."""
+    return "0x" + sha256(f"stand-in of {trade.order_id}".encode()).hexdigest()[24:]
