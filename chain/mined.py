@@ -41,8 +41,8 @@ class MinedSwap:
     coinbase: str
     randao: str
     """What contracts saw as the block's random word, 32 bytes."""
-    l1_moved: bool
-    """The chain beneath had another block than in the parent, so that the start of the block changed what NUMBER says."""
+    start_moved: bool
+    """The start of the block changed more than usual: the chain beneath had another block than in the parent, or told what posting cost."""
     tx_hash: str
     sender: str
     to: str | None
@@ -110,18 +110,23 @@ def _mined(block: Any, parent: Any, tx: dict[str, Any], receipt: Any, kinds: dic
         parent_hash=before.block_hash,
         coinbase=address_of(block.get("miner")),
         randao=f"0x{difficulty:064x}" if difficulty else block_hash(block.get("mixHash")),
-        l1_moved=block.get("l1BlockNumber") != parent.get("l1BlockNumber"),
+        start_moved=block.get("l1BlockNumber") != parent.get("l1BlockNumber") or _internal(block) > 1,
         tx_hash=block_hash(tx["hash"]),
         sender=sender,
         to=None if tx.get("to") is None else address_of(tx["to"]),
         call=_call(tx, sender),
-        alone=sum(each.get("type") != INTERNAL for each in block["transactions"] if isinstance(each, dict)) == 1,
+        alone=len(block["transactions"]) - _internal(block) == 1,
         gas_used=gas_used,
         l1_gas=hex_int(receipt.get("gasUsedForL1", "0x0")),
         fee_wei=gas_used * hex_int(receipt.get("effectiveGasPrice", "0x0")),
         emitted=emitted,
         kinds=tuple(dict.fromkeys(kinds[topics[0]] for _, topics, _ in emitted if topics and topics[0] in kinds)),
     )
+
+
+def _internal(block: Any) -> int:
+    """How many of a block's transactions are the chain's own."""
+    return sum(isinstance(tx, dict) and tx.get("type") == INTERNAL for tx in block["transactions"])
 
 
 def _call(tx: dict[str, Any], sender: str) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def _native(swap: MinedSwap, emitted: Sequence[Emitted], before: Any, after: Any
 def _why(name: str, swap: MinedSwap) -> str:
     around = [
         word
-        for word, there in ((START, swap.l1_moved), (ACCESS_LIST, "accessList" in swap.call), (DELEGATION, "authorizationList" in swap.call))
+        for word, there in ((START, swap.start_moved), (ACCESS_LIST, "accessList" in swap.call), (DELEGATION, "authorizationList" in swap.call))
         if there
     ]
     return f"{name} ({', '.join(around)})" if around else name

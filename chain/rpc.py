@@ -35,8 +35,8 @@ MESSAGE_LENGTH_MAX = 300
 COOL_DOWN_MS = 5_000
 """How long a lane that failed is tried last."""
 RATE_LIMIT_CODES = frozenset({429, -32005})
-SIZE_WORDS = ("result", "range", "getlogs", "response size")
-"""Words that make one of these codes mean that a single answer would be too large."""
+OTHER_WORDS = ("result", "range", "getlogs", "response size", "max fee", "maxfee")
+"""Words that make one of these codes mean that a single answer would be too large, or a fee too low."""
 FEWER_WORDS = ("rate limit", "too many requests", "compute units per second")
 METHOD_MISSING = -32601
 REVERT_CODES = frozenset({3, -32015, -3200})
@@ -360,5 +360,5 @@ def _code_and_words(error: dict[str, Any], lane: Lane) -> tuple[int, str]:
 def _wants_fewer(code: int, message: str) -> bool:
     said = message.lower()
     if code in RATE_LIMIT_CODES:
-        return not any(word in said for word in SIZE_WORDS)
+        return not any(word in said for word in OTHER_WORDS)
     return any(word in said for word in FEWER_WORDS) and not of_the_contract(code, message)

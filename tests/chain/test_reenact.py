@@ -172,7 +172,7 @@ async def test_what_else_was_going_on_is_named_beside_a_difference(street):
         node.by(SIMULATE, lambda params, answer: [{**block, "calls": [{**call, "status": "0x0"} for call in block["calls"]]} for block in answer])
         async with door_to(node.url) as door:
             (swap,) = await first_swaps(door, NETWORK, street.first, street.first)
-            (row,) = await reenact(door, [replace(swap, l1_moved=True, call={**swap.call, "accessList": [{"address": swap.sender, "storageKeys": []}]})])
+            (row,) = await reenact(door, [replace(swap, start_moved=True, call={**swap.call, "accessList": [{"address": swap.sender, "storageKeys": []}]})])
     assert row.differences[0] == "status (start of block, access list)"
 
 

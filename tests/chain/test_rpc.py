@@ -156,6 +156,12 @@ async def test_too_many_requests_is_the_lanes_fault_not_an_answer(error):
     assert (await faulted(door_to(lambda lane, body: {"id": body["id"], "error": error}), TWO[:1])).reason == "rate_limited"
 
 
+@pytest.mark.parametrize("message", ["query returned more than 10000 results", "block range too wide", "max fee per gas less than block base fee"])
+async def test_a_code_of_several_meanings_is_read_by_its_words(message):
+    (refused,) = await door_to(lambda lane, body: {"id": body["id"], "error": {"code": -32005, "message": message}}).batch(TWO[:1])
+    assert isinstance(refused, RpcRefused) and refused.code == -32005
+
+
 @pytest.mark.parametrize("code, message", [(3, "execution reverted: rate limit"), (-32000, "execution reverted: Rate limit hit"), (-32015, "VM: rate limit")])
 async def test_a_contract_that_reverts_with_a_nodes_words_is_no_fault_of_the_lane(code, message):
     (refused,) = await door_to(lambda lane, body: {"id": body["id"], "error": {"code": code, "message": message}}).batch(TWO[:1])
