@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,15 +15,19 @@ from chain.network import Network
 from chain.outside import goplus
 from chain.outside.told import Told
 from chain.outside.view import OutsideView
+from chain.owners import born_ts_s, owners_of, traders_of
+from chain.pools import Pool
 from chain.price import EthUsd, eth_usd
 from chain.probe import Capabilities
+from chain.router import Route
 from chain.rpc import RpcDoor, RpcRefused
 from chain.snapshot import MarketSnapshot
 from ledgers.errors import ChainFault, FeedFault
 from ledgers.money import MicroUsd
 from referee.onchain.bundle import shared_bundle
 from referee.onchain.doors import NetworkSeen
-from referee.onchain.events import Pin, WindowOpened
+from referee.onchain.events import FillCredited, Pin, PoolCrossed, WindowOpened
+from referee.onchain.pool_facts import pool_crossed
 from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import Rules
 
@@ -34,6 +39,8 @@ TOKENS_SEEN_MAX = 2_000
 """Deepest tokens that a look keeps; the bundle shows fewer, tools find the rest."""
 OUTSIDE_TOKENS_MAX = 30
 """Deepest tokens that outside sources are asked about."""
+CROSSING_S_MAX = 5
+"""How long the facts of one pool may take."""
 STRETCHES_PER_LOOK = 8
 """Stretches of older logs that one look reads."""
 LOOKS_KEPT = 8
@@ -68,6 +75,8 @@ class LiveMarket:
     """What was found of our own accord, by token, the one tried longest ago first."""
     outside: OutsideView | None = None
     """What outside sources say, where any are asked."""
+    bought: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Block of the last buy of a token by a run, as far as this process saw it."""
 
     @property
     def lane(self) -> str:
@@ -94,6 +103,25 @@ class LiveMarket:
         """Know the pools of the block that orders stand on, new ones too; without its logs orders stand on what was known before."""
         with suppress(ChainFault):
             await self.index.advance(pin.block)
+
+    async def pools_crossed(self, fill: FillCredited, route: Route, block: int) -> tuple[PoolCrossed, ...]:
+        """Say what is known of the pools of a fill within a few seconds; what is not told by then is unknown (ONC-25)."""
+        key = (fill.order_id.partition("/")[0], fill.token)
+        since = self.bought.get(key) if fill.side == "sell" else None
+        if fill.side == "buy":
+            self.bought[key] = block
+        pools = dict.fromkeys(hop.pool for hop in route.hops)
+        return tuple([await self._crossed(pool, block, since) for pool in pools])
+
+    async def _crossed(self, pool: Pool, block: int, since: int | None) -> PoolCrossed:
+        born_s, owners, traders = None, None, None
+        with suppress(ChainFault, TimeoutError):
+            async with asyncio.timeout(CROSSING_S_MAX):
+                (stood,) = await self.rpc.batch([header_request(block)])
+                born_s = header_of(stood, block).ts_s - await born_ts_s(self.rpc, pool)
+                owners = await owners_of(self.rpc, self.chain, pool, block)
+                traders = None if since is None else await traders_of(self.rpc, self.chain, pool, since + 1, block)
+        return pool_crossed(pool, born_s, owners, traders)
 
     async def used_addresses(self, addresses: Collection[str], pin: Pin) -> set[str]:
         """Name those addresses that have code, a nonce or a balance. Raises: ChainFault."""

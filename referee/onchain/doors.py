@@ -14,7 +14,7 @@ from ledgers.events import Event
 from ledgers.money import MicroUsd, Wei
 from ledgers.postings import Entry
 from referee.onchain.book import Book
-from referee.onchain.events import FillCredited, HoldingMark, OrderAsked, Pin, PositionMark, WindowOpened
+from referee.onchain.events import FillCredited, HoldingMark, OrderAsked, Pin, PoolCrossed, PositionMark, WindowOpened
 from referee.onchain.liquidity_events import LiquidityAccrued
 from referee.onchain.state import Trade
 
@@ -170,6 +170,12 @@ class Market(Protocol):
 
     def hashes(self, blocks: Collection[int]) -> Awaitable[Mapping[int, str]]:
         """Hash of each block that the node still knows. Raises: ChainFault."""
+        ...
+
+    def pools_crossed(self, fill: FillCredited, route: Route, block: int) -> Awaitable[tuple[PoolCrossed, ...]]:
+        """Say what is known of the pools that a fill at a block went through; none of a route whose pools are not known.
+
+        Raises: nothing of the outside world; what cannot be told is unknown."""
         ...
 
     def bundle(self, opened: WindowOpened, tick: int, pin: Pin) -> Awaitable[bytes]:

@@ -25,24 +25,65 @@ from referee.onchain.book import Book
 from referee.onchain.bundle import own_book
 from referee.onchain.cadence import beats, late_ms_max, rotation, tick_ts_ms
 from referee.onchain.credit import not_filled, refusal
+from referee.onchain.crossing import cross
 from referee.onchain.decision import Decision, of_turn, reading
 from referee.onchain.doors import DecisionDesk
 from referee.onchain.ending import turn_blind, turn_blobs, turn_ended
 from referee.onchain.events import (
-    HEADLINE, LEDGERS, BundleShown, FillCredited, OrderAsked, Pin, ReorgSeen, TickMissed,
-    TurnAbandoned, WindowOpened, WindowPaused, WindowResumed, WindowSealed, Woken,
+    HEADLINE,
+    LEDGERS,
+    BundleShown,
+    FillCredited,
+    OrderAsked,
+    Pin,
+    ReorgSeen,
+    TickMissed,
+    TurnAbandoned,
+    WindowOpened,
+    WindowPaused,
+    WindowResumed,
+    WindowSealed,
+    Woken,
 )  # fmt: skip
 from referee.onchain.facts import recorded_prompt, run_facts
-from referee.onchain.following import Followed, follow, liquidate_apart, liquidate_left, mark_apart
+from referee.onchain.following import (
+    Followed,
+    follow,
+    liquidate_apart,
+    liquidate_left,
+    mark_apart,
+)
 from referee.onchain.further import skipped
 from referee.onchain.live import LiveWindow, Seat
-from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, refuse_without_pass, window_opened
-from referee.onchain.planning import PLAN_TICK, Planned, plan_blobs, plan_question, plan_reading, planning_text, refuse_unavailable, run_begun
+from referee.onchain.opening import (
+    Refused,
+    paper_wallets,
+    refuse_another_window,
+    refuse_without_pass,
+    window_opened,
+)
+from referee.onchain.planning import (
+    PLAN_TICK,
+    Planned,
+    plan_blobs,
+    plan_question,
+    plan_reading,
+    planning_text,
+    refuse_unavailable,
+    run_begun,
+)
 from referee.onchain.recording import pinned, record
 from referee.onchain.recovery import owed_events
 from referee.onchain.score import score_run, score_window
 from referee.onchain.state import assert_settled, order_id_of
-from referee.onchain.valuation import CLOCK, TURN, liquidations, logs_of, marks, unmeasured
+from referee.onchain.valuation import (
+    CLOCK,
+    TURN,
+    liquidations,
+    logs_of,
+    marks,
+    unmeasured,
+)
 
 RETRY_MS = 2_000
 """Between attempts to liquidate."""
@@ -212,6 +253,7 @@ async def turn(live: LiveWindow, seat: Seat, number: int, shown: Shown | ChainFa
             if followed:
                 live.following[seat.run_id] += 1
                 turns.create_task(follow(live, seat.run_id, number, followed))
+                turns.create_task(cross(live, seat.run_id, followed))
         await mark(live, (seat.run_id,), TURN)
     finally:
         live.busy.discard(seat.run_id)

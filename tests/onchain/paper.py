@@ -158,6 +158,9 @@ class PaperChain:
     async def follow(self, pin: Pin) -> None:
         """Paper has no pools."""
 
+    async def pools_crossed(self, fill, route, block: int) -> tuple:
+        return ()
+
     async def used_addresses(self, addresses: Sequence[str], pin: Pin) -> set[str]:
         return self.used & set(addresses)
 
