@@ -105,7 +105,7 @@ async def test_a_fill_without_a_board_and_a_fault_in_its_place():
         return [fault] if event == board else [] if of_it else [event]
 
     records = retold(journal, faulted)
-    _, until, *_ = (place for place, record in enumerate(records) if record.kind == "Woken")
+    until = next(place for place, record in enumerate(records) if record.kind == "OrderNotFilled") + 1
     found = replay(records[:until])
     assert (found.difference, found.observed) == (None, 3)
 
