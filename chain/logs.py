@@ -28,6 +28,8 @@ BLOCKS_AT_ONCE = 10_000
 REQUESTS_AT_ONCE = 8
 LOGS_MAX = 200_000
 """Logs in one reading; more is a node gone wild."""
+SLOW_SPAN_MIN, SLOW_PART, SLOW_TRIES = 100, 10, 2
+"""A range of so many blocks that is not answered in time is asked for in so many parts, at most so often."""
 CUT_OFF_AT = frozenset({1_000, 10_000, 20_000})
 """So many logs in one answer, to the last, look like an answer that was cut off without a word."""
 PRUNED = "pruned"
@@ -103,10 +105,17 @@ async def read_logs(rpc: RpcDoor, wanted: LogFilter, from_block: int, to_block: 
         return []
     logs: list[Log] = []
     left = [(from_block, to_block)]
-    step = rpc.answering.log_blocks_max or BLOCKS_AT_ONCE
+    step, slow = rpc.answering.log_blocks_max or BLOCKS_AT_ONCE, 0
     while left:
         ranges, left = _next_ranges(left, step)
-        answers = await rpc.batch([wanted.request(*span) for span in ranges])
+        try:
+            answers = await rpc.batch([wanted.request(*span) for span in ranges])
+        except ChainFault as fault:
+            widest, slow = max(last - first + 1 for first, last in ranges), slow + 1
+            if fault.reason != "slow" or widest < SLOW_SPAN_MIN or slow > SLOW_TRIES:
+                raise
+            step, left = widest // SLOW_PART, [*ranges, *left]
+            continue
         for span, answer in zip(ranges, answers, strict=True):
             if isinstance(answer, RpcRefused):
                 step = min(step, _smaller(span, answer))

@@ -93,7 +93,7 @@ def gas_info(data: str, base_fee: int, l1_gas: int) -> str:
 def block(true: dict[str, Any], *, whole: bool) -> dict[str, Any]:
     """A block as Nitro tells it: it begins with a transaction of the system's own, and its header has more fields and another limit."""
     told = {
-        **true, "miner": POSTER, "gasLimit": hex(HEADER_GAS_LIMIT), "l1BlockNumber": true["number"], "difficulty": "0x1",
+        **true, "miner": POSTER, "gasLimit": hex(HEADER_GAS_LIMIT), "l1BlockNumber": l1_block(true["number"]), "difficulty": "0x1",
         "sendCount": "0x0", "sendRoot": "0x" + "00" * 32, "nonce": "0x0000000000000001",
     }  # fmt: skip
     if number(true["number"]) == 0:
@@ -101,6 +101,11 @@ def block(true: dict[str, Any], *, whole: bool) -> dict[str, Any]:
     own = internal_tx(true)
     others = [shifted(tx) for tx in true["transactions"]] if whole else true["transactions"]
     return told | {"transactions": [own if whole else own["hash"], *others]}
+
+
+def l1_block(block: str) -> str:
+    """Number of the chain beneath: it moves on once in about 120 blocks."""
+    return hex(19_000_000 + number(block) // 120)
 
 
 def internal_tx(true: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +124,7 @@ def shifted(true: dict[str, Any]) -> dict[str, Any]:
 def receipt(true: dict[str, Any], data: str) -> dict[str, Any]:
     paid = l1_gas(data)
     return shifted(true) | {
-        "gasUsed": hex(number(true["gasUsed"]) + paid), "gasUsedForL1": hex(paid), "l1BlockNumber": true["blockNumber"], "timeboosted": False,
+        "gasUsed": hex(number(true["gasUsed"]) + paid), "gasUsedForL1": hex(paid), "l1BlockNumber": l1_block(true["blockNumber"]), "timeboosted": False,
         "logs": [shifted(log) for log in true["logs"]],
     }  # fmt: skip
 
@@ -211,7 +216,7 @@ def simulated(answer: dict[str, Any], state: dict[str, Any], owes: list[int], ba
         **{key: value for key, value in answer.items() if key not in ("calls", "transactions")},
         "number": overrides["number"], "timestamp": overrides["time"], "baseFeePerGas": overrides["baseFeePerGas"], "miner": overrides["feeRecipient"],
         "parentHash": base["hash"], "gasLimit": hex(HEADER_GAS_LIMIT), "gasUsed": hex(sum(number(call["gasUsed"]) for call in calls)),
-        "l1BlockNumber": base["number"], "sendCount": "0x0", "sendRoot": "0x" + "00" * 32, "transactions": [], "calls": calls,
+        "l1BlockNumber": l1_block(base["number"]), "sendCount": "0x0", "sendRoot": "0x" + "00" * 32, "transactions": [], "calls": calls,
     }  # fmt: skip
 
 

@@ -41,6 +41,8 @@ class Node:
         first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
         self.asked.append((first, last))
         refused = self.refuse(first, last)
+        if refused == "slow":
+            raise ChainFault("slow", "lane node did not answer within 10000 ms")
         if isinstance(refused, tuple):
             return {"id": asked["id"], "error": {"code": refused[0], "message": refused[1]}}
         found = [log(block, index) for block in range(-(-first // 500) * 500, last + 1, 500) for index in range(self.logs_per_block)]
@@ -116,6 +118,20 @@ async def test_an_answer_cut_off_at_a_round_number_is_read_again_in_smaller_rang
     found = await read_logs(node.door(), WANTED, 0, 9_999)
     assert len(found) == 20 * 100
     assert max(node.spans[1:]) <= 5_000
+
+
+async def test_a_range_too_wide_to_be_answered_in_time_is_asked_for_in_parts():
+    node = Node(lambda first, last: "slow" if last - first + 1 > 1_000 else None)
+    assert await blocks_read(node) == WHOLE
+    assert max(node.spans[1:]) <= 1_000
+
+
+@pytest.mark.parametrize(("last", "asked"), [(98, 1), (99, 2)])
+async def test_a_node_that_is_slow_with_few_blocks_is_slow(last, asked):
+    node = Node(lambda first, last: "slow")
+    with pytest.raises(ChainFault, match="slow"):
+        await read_logs(node.door(), WANTED, 0, last)
+    assert len(node.asked) == asked
 
 
 @pytest.mark.parametrize("message", ["metadata is not found", "pruned history unavailable", "missing trie node 0abc", "historical state not available"])
