@@ -58,6 +58,11 @@ class Stall:
         return self.market.token
 
     @property
+    def sold_back(self) -> bool:
+        """Whether regulars sell there again what they bought."""
+        return self.hook is not None and self.hook.sells
+
+    @property
     def place(self) -> Place:
         return self.market.place
 
@@ -324,9 +329,9 @@ def exchange(fork: ForkPlan) -> Exchange:
 
 
 def regulars_outfit(built: Deployment, found: Annex) -> Iterator[Tx]:
-    """Let the regulars trade everywhere in the annex."""
+    """Let the regulars buy everywhere in the annex, and sell where a hook lets them."""
     at, venues = built.at, built.venues
-    on_v4 = dict.fromkeys([at["usdg"], *(stall.token.address for stall in found.stalls)])
+    on_v4 = [at["usdg"], *(stall.token.address for stall in found.stalls if stall.sold_back)]
     for trader in built.cast.regulars:
         yield Tx(sender=trader, to=at["weth"], data=encode("deposit()"), value_wei=WRAPPED_WEI)
         for token in on_v4:

@@ -67,7 +67,7 @@ def customer(deployment: Deployment, stall: Stall, trader: str, rng: Random) -> 
     size, sells = spend * (50 + rng.randrange(100)) // 100, rng.randrange(100) < 40
     [held] = yield [balance(token, trader)]
     amount_raw = word_at(held, 0) // SALE_CUT
-    if sells and amount_raw and stall.hook is not None and stall.hook.sells:
+    if sells and amount_raw and stall.sold_back:
         return [swap(deployment.venues, trader, place, token, amount_raw)]
     return [swap(deployment.venues, trader, place, place.other(token), size)]
 

@@ -96,3 +96,10 @@ def test_a_state_of_the_last_blocks_can_be_read(chain):
     chain.mine(70)
     answer = chain.node.call("eth_getBalance", [chain.deployment.cast.visitor, hex(chain.height - 60)])
     assert int(answer, 16) > 0
+
+
+def test_of_many_questions_some_may_be_refused(devnet):
+    weth, usdg = devnet.addresses["weth"], devnet.addresses["usdg"]
+    asked = [("eth_call", [{"to": weth, "data": "0xdeadbeef", "from": usdg}, "latest"]), ("eth_chainId", []), ("eth_nothing", [])]
+    answers = devnet.node.tried([*asked, ("eth_call", [{"to": usdg, "data": "0xdeadbeef"}, "latest"])])
+    assert answers[1] == "0x1237" and answers[2] is None and answers[3] is None and devnet.node.tried([]) == []
