@@ -141,6 +141,8 @@ class PositionMark:
     """Fees at the same price."""
     held_wei: Wei
     """What the amounts put in would be worth unpooled, at the same price; impermanent loss is principal less this."""
+    sqrt_price_x96: TokenRaw = TokenRaw(0)
+    """Square root of that price, times 2⁹⁶; 0 where it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

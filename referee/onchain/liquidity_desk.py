@@ -183,7 +183,7 @@ class LiquidityDesk:
             liquidity_raw=TokenRaw(opening.liquidity), amount0_raw=TokenRaw(opening.amounts[0]), amount1_raw=TokenRaw(opening.amounts[1]),
             pool_liquidity_raw=TokenRaw(now.liquidity), share_ppm=share, gas_wei=gas_wei,
             approvals=tuple(key for key, _ in opening.approve_gas), pin=at.pin,
-            path_sha256=digests[0], evidence_sha256=digests[1],
+            path_sha256=digests[0], evidence_sha256=digests[1], sqrt_price_x96=TokenRaw(now.sqrt_price_x96),
             entry=opening_entry(ledgers, assets, opening.amounts, int(gas_wei)),
         )  # fmt: skip
 
@@ -220,7 +220,7 @@ class LiquidityDesk:
             run_id=at.run_id, ts_ms=self.clock.now_ms(), order_id=at.order_id, ledgers=ledgers, position=position_id,
             amount0_raw=TokenRaw(exit_.principal[0]), amount1_raw=TokenRaw(exit_.principal[1]), fees0_raw=TokenRaw(exit_.fees[0]),
             fees1_raw=TokenRaw(exit_.fees[1]), gas_wei=gas_wei, pin=at.pin, evidence_sha256=digest,
-            entry=closing_entry(ledgers, position, exit_.principal, exit_.fees, int(gas_wei)),
+            entry=closing_entry(ledgers, position, exit_.principal, exit_.fees, int(gas_wei)), sqrt_price_x96=TokenRaw(exit_.sqrt_price_x96),
         ))  # fmt: skip
         done.opening |= {ledger: _brought(at.opening[ledger], exit_, int(gas_wei)) for ledger in ledgers}
 

@@ -50,6 +50,8 @@ class LiquidityOpened(Event):
     """The pool at that block with its whole tick map, a blob: what is needed to follow it again."""
     evidence_sha256: str
     entry: Entry
+    sqrt_price_x96: TokenRaw = TokenRaw(0)
+    """Square root of the pool's price at that block, times 2⁹⁶; 0 where it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,8 @@ class LiquidityClosed(Event):
     pin: Pin
     evidence_sha256: str
     entry: Entry
+    sqrt_price_x96: TokenRaw = TokenRaw(0)
+    """Square root of the pool's price at that block, times 2⁹⁶, by which principal, fees and what was put in compare; 0 where it was not recorded."""
 
 
 KINDS: tuple[type[Event], ...] = (LiquidityOpened, LiquidityAccrued, LiquidityClosed)

@@ -158,6 +158,7 @@ def _position_mark(each: Exit, sold: Mapping[str, tuple[HoldingMark, int]], gas_
         fees0_raw=TokenRaw(each.fees[0]), fees1_raw=TokenRaw(each.fees[1]),
         close_gas_wei=fee_wei(each.gas, gas_price_wei), gross_wei=Wei(gross), sale_gas_wei=Wei(gas), unsold=tuple(unsold),
         value_wei=Wei(0), principal_wei=Wei(principal), fees_wei=Wei(fees), held_wei=Wei(held),
+        sqrt_price_x96=TokenRaw(each.sqrt_price_x96),
     )  # fmt: skip
     value_wei = worth_of(each.position, told)
     if told.status in COUNTED and value_wei == Wei(0):
