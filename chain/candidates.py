@@ -30,6 +30,8 @@ SPLIT_PLAIN_MAX, SPLIT_OTHERS_MAX = 4, 2
 """Best ways that splits are made of: over pools of v2 and v3, and over v4 or around."""
 SPLIT_GAIN_PART = 20_000
 """A split counts when it promises more by at least this part: half a basis point."""
+ROOT_BITS = 96
+"""Precision of a root."""
 CAPPED_PART = 1_000
 """A promise less by this part than the pools' curve is bounded by what they hold: such a way is not split."""
 
@@ -209,8 +211,9 @@ def _shared(one: Path, other: Path) -> int:
 
 def _even(one: Response, other: Response, amount: int) -> int:
     """Where the derivatives `a·d / (c·x + d)²` of both are equal: `x = (k·(C·amount + D) − d) / (c + k·C)`, `k² = a·d / (A·D)`."""
-    scale = 64
-    root = isqrt((one.a * one.d << 2 * scale) // (other.a * other.d))
+    above, below = one.a * one.d, other.a * other.d
+    scale = max(ROOT_BITS + (below.bit_length() - above.bit_length()) // 2, 0)
+    root = isqrt((above << 2 * scale) // below)
     upper = root * (other.c * amount + other.d) - (one.d << scale)
     lower = (one.c << scale) + root * other.c
     return upper // lower if lower else 0

@@ -9,7 +9,7 @@ Source: 001 §2.2; design §6.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from chain.network import Network
@@ -164,7 +164,7 @@ def reversed_path(path: Path) -> Path:
     return tuple(Hop(hop.pool, hop.token_out, hop.token_in) for hop in reversed(path))
 
 
-def router_of(network: Network, path: Path) -> Router | None:
+def router_of(network: Network, path: Sequence[Hop]) -> Router | None:
     """Who trades a path in one transaction; None where nobody known does."""
     venues, names = {hop.pool.venue for hop in path}, {hop.pool.fork for hop in path}
     if venues == {CURVE}:

@@ -16,7 +16,7 @@ from chain import calldata
 from chain.candidates import Part, candidates
 from chain.gas import APPROVE_GAS_LIMIT, SWAP_GAS_LIMIT, VIEW_GAS_LIMIT
 from chain.network import Network
-from chain.paths import CURVE, UNIVERSAL, V2_ROUTER_02, Hop, Path, Router, router_of
+from chain.paths import CURVE, UNIVERSAL, V2_ROUTER_02, Hop, Path, Router, label_of, router_of
 from chain.pools import PoolGraph, v4_key_words
 from chain.swap_router import packed, swap_router_call, tokens_of, v2_router_call
 from chain.universal_router import AMOUNT_V4_MAX, universal_call
@@ -92,6 +92,15 @@ def route_of(network: Network, route: Route, wallet: str, amount: int | None = N
     router = router_of(network, route.hops)
     assert router is not None, f"no router trades {route.label}"
     return _route(network, route.side, route.token, parts, router, route.label, wallet, promised)
+
+
+def route_over(network: Network, side: str, token: str, parts: Sequence[Part], wallet: str) -> Route | None:
+    """The route of given ways, however they were found; None where no router trades them in one transaction."""
+    routers = {router_of(network, part.path) for part in parts} | {router := router_of(network, [hop for part in parts for hop in part.path])}
+    if router is None or None in routers:
+        return None
+    labels = " + ".join(label_of(network, part.path) for part in parts)
+    return _route(network, side, token, parts, router, labels, wallet, 0)
 
 
 def _scaled(parts: Sequence[Part], whole: int, amount: int) -> tuple[Part, ...]:

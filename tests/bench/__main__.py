@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from chain.devnet.toolchain import require
 from ledgers.clock import SystemClock
 from ledgers.report import Basis, Column, Table
 from ops.collector import rest
@@ -23,6 +24,8 @@ from tests.bench.ground import standing
 from tests.bench.journals import journal_results
 from tests.bench.marks import mark_results
 from tests.bench.orders import delayed_results, order_results
+from tests.bench.other_routers import other_results
+from tests.bench.routes import SIZES_MILLI, route_results
 from tests.bench.turns import Result
 from tests.bench.windows import window_results
 
@@ -50,10 +53,13 @@ class Size:
     length_s: int
     journal_rounds: int
     journal_events: int
+    sizes_milli: tuple[int, ...]
+    """Sizes of the orders that routes are searched for, in thousandths of an ETH."""
+    tokens_max: int | None = None
 
 
-FULL = Size(rounds=24, orders=20, delayed=20, holdings=(1, 10, 100, 500), mark_rounds=11, stacks=200, traders=20, length_s=30, journal_rounds=40, journal_events=20_000)
-QUICK = Size(rounds=2, orders=5, delayed=2, holdings=(1, 10), mark_rounds=2, stacks=4, traders=3, length_s=10, journal_rounds=2, journal_events=500)
+FULL = Size(rounds=24, orders=20, delayed=20, holdings=(1, 10, 100, 500), mark_rounds=11, stacks=200, traders=20, length_s=30, journal_rounds=40, journal_events=20_000, sizes_milli=SIZES_MILLI)
+QUICK = Size(rounds=2, orders=5, delayed=2, holdings=(1, 10), mark_rounds=2, stacks=4, traders=3, length_s=10, journal_rounds=2, journal_events=500, sizes_milli=(100,), tokens_max=4)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -76,6 +82,7 @@ def _measured(size: Size, *, quick: bool) -> tuple[list[Result], dict[str, str]]
     """All parts one after another; one that breaks does not take the others with it."""
     parts: dict[str, Callable[[], list[Result]]] = {
         "orders and marks": lambda: asyncio.run(_on_a_chain(size)),
+        "routes": lambda: asyncio.run(_routes(size)),
         "journal rows": lambda: journal_results(size.journal_rounds, size.journal_events),
         "windows": lambda: asyncio.run(window_results(size.stacks, size.length_s, size.traders, at_once=quick)),
     }
@@ -96,6 +103,12 @@ async def _on_a_chain(size: Size) -> list[Result]:
         orders = await order_results(ground, size.rounds, size.orders)
         delayed = await delayed_results(ground, size.delayed)
         return [*orders, *delayed, *await mark_results(ground, size.holdings, size.mark_rounds)]
+
+
+async def _routes(size: Size) -> list[Result]:
+    async with standing(0) as ground:
+        found = await route_results(ground, size.sizes_milli, size.tokens_max)
+        return [*found, *await other_results(ground, size.sizes_milli, require(), size.tokens_max)]
 
 
 def table_of(results: Sequence[Result], size: Size) -> Table:

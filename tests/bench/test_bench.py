@@ -15,6 +15,7 @@ ROWS = (
     "orders a second, sell, concurrency 32", "orders a second, buy, concurrency 32", "order, sell, 50 ms away", "order, buy, 50 ms away",
     "mark of 1 holding, round trips", "mark of 10 holdings", "journal: append at concurrency 1", "journal: verify a chain in memory",
     "wake lag p99, 4 stacks", "memory a stack, 4 stacks", "replay of a real window",
+    "router, orders within 1 bp of the best", "router, no worse than uniswap-python", "router, no worse than smart-order-router",
 )  # fmt: skip
 
 

@@ -152,6 +152,21 @@ def test_no_share_nearby_promises_more(amount, here0, here1, there0, there1, fee
         assert first.out(share) + second.out(amount - share) <= best + 2
 
 
+@given(st.integers(10**15, 10**19), st.integers(10**9, 10**13), DEPTHS, DEPTHS)
+def test_a_way_over_dollars_and_one_without_are_split_where_that_is_better(amount, dollars, here, there):
+    direct, leg, second = pool("v3", TOKEN, WETH), pool("v3", WETH, USDG, 500), pool("v2", TOKEN, USDG)
+    graph = graph_of(direct, leg, second)
+    deep(graph, direct, here, here)
+    deep(graph, leg, *((there, dollars) if leg.token0 == WETH else (dollars, there)))
+    deep(graph, second, *((there, dollars) if second.token0 == TOKEN else (dollars, there)))
+    one, other = (Hop(direct, WETH, TOKEN),), (Hop(leg, WETH, USDG), Hop(second, USDG, TOKEN))
+    first, last = (response(graph, path) for path in (one, other))
+    found = split_of(graph, one, other, amount)
+    best = found[1] if found else max(first.out(amount), last.out(amount))
+    tried = [first.out(amount * part // 50) + last.out(amount - amount * part // 50) for part in range(51)]
+    assert max(tried) * 1_000_000 <= best * 1_000_001 + 1_000_000
+
+
 @given(st.integers(10**12, 10**22), st.sampled_from(("buy", "sell")))
 def test_ways_that_share_their_way_to_the_dollar_are_split_where_they_part(amount, side):
     pools = [pool("v3", WETH, USDG, 500), pool("v2", TOKEN, USDG), pool("v3", TOKEN, USDG)]
