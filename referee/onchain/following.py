@@ -14,24 +14,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chain.router import Route
-from chain.trade import UNREPEATABLE
 from ledgers.errors import ChainFault
 from referee.onchain.credit import not_filled
-from referee.onchain.doors import Valued
 from referee.onchain.events import DELAYED, HEADLINE, IMPACT, FillCredited, OrderAsked, Pin
 from referee.onchain.live import LiveWindow
 from referee.onchain.recording import pinned, record
-from referee.onchain.state import Trade
-from referee.onchain.valuation import TURN, liquidations, marks, unmeasured
+from referee.onchain.valuing import mark_after, trades_of
 
 FAULT = "fault"
 PIN_AGAIN_MS = 250
 """Between looks for a block that is late enough."""
 PIN_WAIT_MS_MAX = 30_000
 """A chain that has no such block so long after the delay is at fault."""
-SELL_OUT_TRIES = 3
-"""A further ledger that cannot be liquidated after so many tries at later blocks has no value; the score does not wait longer."""
-SELL_OUT_AGAIN_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,78 +94,7 @@ async def _late_enough(live: LiveWindow, quoted: Pin) -> Pin:
 
 async def _orders(live: LiveWindow, run_id: str, ledger: str, tick: int, quoted: Pin, pin: Pin, followed: Sequence[Followed]) -> None:
     wallet = live.state.runs[run_id].opened.wallet
-    desk = live.further.decision(ledger, run_id, wallet, tick, pin, live.state.books.of(run_id, ledger), _trades(live, run_id, ledger))
+    desk = live.further.decision(ledger, run_id, wallet, tick, pin, live.state.books.of(run_id, ledger), trades_of(live, run_id, ledger))
     for each in followed:
         refereed = await desk.follow(each.asked, each.fill, each.route, quoted, live.state.books.of(run_id, ledger))
         await record(live, *refereed.events, blobs=refereed.blobs)
-
-
-def _trades(live: LiveWindow, run_id: str, ledger: str) -> tuple[Trade, ...]:
-    return tuple(live.state.runs[run_id].trades) if ledger == IMPACT else ()
-
-
-# --- marks and liquidation ------------------------------------------------------------------------------------------
-
-
-async def mark_after(live: LiveWindow, run_id: str, tick: int) -> None:
-    """Mark the further ledgers of a run after a turn whose orders they followed."""
-    async with live.further_writing[run_id], live.marking:
-        try:
-            pin = await pinned(live)
-        except ChainFault as fault:
-            books = {ledger: live.state.books.of(run_id, ledger) for ledger in live.state.runs[run_id].further}
-            await record(live, *unmeasured(run_id, TURN, tick, None, books, fault.reason, live.clock.now_ms()))
-            return
-        await mark_apart(live, run_id, TURN, tick, pin, live.state.runs[run_id].further)
-
-
-async def mark_apart(live: LiveWindow, run_id: str, clock: str, tick: int, pin: Pin, ledgers: Sequence[str]) -> None:
-    """Mark further ledgers one by one; a fault leaves that one without a value."""
-    for ledger in ledgers:
-        try:
-            valued = await _valued(live, run_id, ledger, pin)
-        except ChainFault as fault:
-            books = {ledger: live.state.books.of(run_id, ledger)}
-            await record(live, *unmeasured(run_id, clock, tick, pin, books, fault.reason, live.clock.now_ms()))
-            continue
-        await record(live, *marks(run_id, clock, tick, pin, valued, live.clock.now_ms()))
-
-
-async def liquidate_apart(live: LiveWindow, run_id: str, pin: Pin) -> None:
-    """Try to sell out those further ledgers of a run that have not been, each in an append of its own."""
-    run = live.state.runs[run_id]
-    for ledger in (ledger for ledger in run.further if ledger not in run.liquidated and (run_id, ledger) not in live.worthless):
-        try:
-            valued = await _valued(live, run_id, ledger, pin)
-        except ChainFault as fault:
-            if fault.reason == UNREPEATABLE:
-                live.worthless.add((run_id, ledger))
-            continue
-        blobs = {value.digest: value.evidence for value in valued}
-        await record(live, *liquidations(run_id, pin, valued, live.state.closed_late, live.clock.now_ms()), blobs=blobs)
-
-
-async def liquidate_left(live: LiveWindow) -> None:
-    """Sell out the further ledgers that were left, at later blocks and a few times only; what cannot be sold stays without a value."""
-    for _ in range(SELL_OUT_TRIES):
-        left = [run_id for run_id, run in live.state.runs.items() if _left(live, run_id) and HEADLINE in run.liquidated]
-        if not left:
-            return
-        try:
-            pin = await pinned(live)
-            for run_id in left:
-                await liquidate_apart(live, run_id, pin)
-        except ChainFault:
-            pass
-        if any(_left(live, run_id) for run_id in left):
-            await live.alarm.until(live.clock.now_ms() + SELL_OUT_AGAIN_MS)
-
-
-def _left(live: LiveWindow, run_id: str) -> list[str]:
-    run = live.state.runs[run_id]
-    return [ledger for ledger in run.further if ledger not in run.liquidated and (run_id, ledger) not in live.worthless]
-
-
-async def _valued(live: LiveWindow, run_id: str, ledger: str, pin: Pin) -> Sequence[Valued]:
-    wallet, book = live.state.runs[run_id].opened.wallet, live.state.books.of(run_id, ledger)
-    return await live.further.value(run_id, wallet, book, pin, _trades(live, run_id, ledger))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
 
 from harnesses.outcome import Turn
 from harnesses.question import Question
@@ -21,7 +20,6 @@ from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import MicroUsd
 from referee.onchain.admission import refused_by_name
-from referee.onchain.book import Book
 from referee.onchain.bundle import own_book
 from referee.onchain.cadence import beats, late_ms_max, rotation, tick_ts_ms
 from referee.onchain.credit import not_filled, refusal
@@ -30,60 +28,21 @@ from referee.onchain.decision import Decision, of_turn, reading
 from referee.onchain.doors import DecisionDesk
 from referee.onchain.ending import turn_blind, turn_blobs, turn_ended
 from referee.onchain.events import (
-    HEADLINE,
-    LEDGERS,
-    BundleShown,
-    FillCredited,
-    OrderAsked,
-    Pin,
-    ReorgSeen,
-    TickMissed,
-    TurnAbandoned,
-    WindowOpened,
-    WindowPaused,
-    WindowResumed,
-    WindowSealed,
-    Woken,
+    HEADLINE, LEDGERS, BundleShown, FillCredited, OrderAsked, Pin, ReorgSeen, TickMissed, TurnAbandoned, WindowOpened, WindowPaused,
+    WindowResumed, WindowSealed, Woken,
 )  # fmt: skip
 from referee.onchain.facts import recorded_prompt, run_facts
-from referee.onchain.following import (
-    Followed,
-    follow,
-    liquidate_apart,
-    liquidate_left,
-    mark_apart,
-)
+from referee.onchain.following import Followed, follow
 from referee.onchain.further import skipped
 from referee.onchain.live import LiveWindow, Seat
-from referee.onchain.opening import (
-    Refused,
-    paper_wallets,
-    refuse_another_window,
-    refuse_without_pass,
-    window_opened,
-)
-from referee.onchain.planning import (
-    PLAN_TICK,
-    Planned,
-    plan_blobs,
-    plan_question,
-    plan_reading,
-    planning_text,
-    refuse_unavailable,
-    run_begun,
-)
+from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, refuse_without_pass, window_opened
+from referee.onchain.planning import PLAN_TICK, Planned, plan_blobs, plan_question, plan_reading, planning_text, refuse_unavailable, run_begun
 from referee.onchain.recording import pinned, record
 from referee.onchain.recovery import owed_events
 from referee.onchain.score import score_run, score_window
 from referee.onchain.state import assert_settled, order_id_of
-from referee.onchain.valuation import (
-    CLOCK,
-    TURN,
-    liquidations,
-    logs_of,
-    marks,
-    unmeasured,
-)
+from referee.onchain.valuation import CLOCK, TURN
+from referee.onchain.valuing import liquidate_left, mark, sell_out
 
 RETRY_MS = 2_000
 """Between attempts to liquidate."""
@@ -356,49 +315,6 @@ async def sit_down(live: LiveWindow, seat: Seat, number: int, arrived_ts_ms: int
     return live.desk.decision(seat.run_id, wallet, number, pin, arrived_ts_ms, live.state.books.both(seat.run_id))
 
 
-# --- marks ----------------------------------------------------------------------------------------------------------
-
-
-async def mark(live: LiveWindow, run_ids: Sequence[str], clock: str) -> None:
-    """Value runs by full-size sales, all at one block; a fault leaves a mark without a value (ONC-12)."""
-    pin: Pin | None = None
-    fault = ""
-    try:
-        pin = await pinned(live)
-    except ChainFault as error:
-        fault = error.reason
-    await asyncio.gather(*(mark_run(live, run_id, clock, pin, fault) for run_id in run_ids))
-
-
-async def mark_run(live: LiveWindow, run_id: str, clock: str, pin: Pin | None, fault: str) -> None:
-    """Mark one run; its further ledgers after the others, unless they follow orders: then they are marked when that is done."""
-    further = () if live.following[run_id] else live.state.runs[run_id].further
-    async with AsyncExitStack() as held:
-        if further:
-            await held.enter_async_context(live.further_writing[run_id])
-        await held.enter_async_context(live.marking)
-        of = {ledger: live.state.books.of(run_id, ledger) for ledger in further}
-        apart = [ledger for ledger, book in of.items() if book.holdings and pin is not None]
-        async with live.writing[run_id]:
-            books = live.state.books.both(run_id) | {ledger: book for ledger, book in of.items() if ledger not in apart}
-            await mark_together(live, run_id, clock, pin, books, fault)
-        if pin is not None:
-            await mark_apart(live, run_id, clock, live.state.runs[run_id].last_tick, pin, apart)
-
-
-async def mark_together(live: LiveWindow, run_id: str, clock: str, pin: Pin | None, books: Mapping[str, Book], fault: str) -> None:
-    """Mark the ledgers that share boards, and those that hold nothing but ETH."""
-    run = live.state.runs[run_id]
-    if pin is not None:
-        try:
-            valued = await live.desk.value(run_id, run.opened.wallet, tuple(books.values()), pin)
-            await record(live, *marks(run_id, clock, run.last_tick, pin, valued, live.clock.now_ms()), blobs=logs_of(valued))
-            return
-        except ChainFault as error:
-            fault = error.reason
-    await record(live, *unmeasured(run_id, clock, run.last_tick, pin, books, fault, live.clock.now_ms()))
-
-
 # --- close: liquidation, score, seal ----------------------------------------------------------------------------------
 
 
@@ -418,31 +334,6 @@ async def liquidate(live: LiveWindow) -> dict[str, str] | None:
     if not scored:
         await liquidate_left(live)
     return unsold
-
-
-async def sell_out(live: LiveWindow, run_ids: Sequence[str]) -> dict[str, str]:
-    """Try to sell runs out at one block; return the fault of each that could not be."""
-    try:
-        pin = await pinned(live)
-    except ChainFault as fault:
-        return dict.fromkeys(run_ids, fault.reason)
-    faults = await asyncio.gather(*(sell_out_run(live, run_id, pin) for run_id in run_ids))
-    return {run_id: fault for run_id, fault in zip(run_ids, faults, strict=True) if fault}
-
-
-async def sell_out_run(live: LiveWindow, run_id: str, pin: Pin) -> str:
-    """Sell one run out in full on the ledgers that share boards, in one append, and on further ones after; return the fault that hindered it."""
-    async with live.marking, live.writing[run_id]:
-        further = (live.state.books.of(run_id, ledger) for ledger in live.state.runs[run_id].further)
-        books = (*live.state.books.both(run_id).values(), *(book for book in further if not book.holdings))
-        try:
-            valued = await live.desk.value(run_id, live.state.runs[run_id].opened.wallet, books, pin)
-        except ChainFault as fault:
-            return fault.reason
-        blobs = logs_of(valued) | {value.digest: value.evidence for value in valued}
-        await record(live, *liquidations(run_id, pin, valued, live.state.closed_late, live.clock.now_ms()), blobs=blobs)
-        await liquidate_apart(live, run_id, pin)
-    return ""
 
 
 async def score(live: LiveWindow, unsold: Mapping[str, str]) -> None:
