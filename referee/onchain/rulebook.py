@@ -92,7 +92,7 @@ def _further_ledgers(rules: Rules) -> tuple[RuleRow, ...]:
 def _orders(rules: Rules) -> tuple[RuleRow, ...]:
     return (
         RuleRow("ONC-24", ENFORCED, "–", "ours", "Orders of one decision run in order, each simulated after the filled ones before it at one block; splitting never beats one order."),
-        RuleRow("ONC-25", PLANNED, "–", "ours", "Each score is shown with its largest pool's share and without its best pool; the open doors have their own leaderboard."),
+        RuleRow("ONC-25", RECORDED, "–", "ours", "Each score is shown with its largest pool's share and without its best pool; of every pool that a headline fill went through, age, owners of its liquidity and traders are recorded."),
         RuleRow("ONC-26", ENFORCED, "–", "001 §5.3, §5.7", "No stop, limit or standing orders: refused by name."),
         RuleRow("ONC-27", ENFORCED, f"{rules.exit_reserve_gas_per_holding:,} gas a holding", "001 §2.3.1", "Spend is exact and gas comes on top; a buy leaves gas for every exit; else refused insufficient_eth."),
         RuleRow("ONC-28", ENFORCED, f"within {rules.feed_gap_bps_max} bps of the feed", "001 §2.2", "One stake in wei per window, priced once by the median of pools near the feed; else the window does not open."),
@@ -204,6 +204,10 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/onchain/test_pieces.py::test_onc_24_a_buy_in_pieces_never_brings_more_than_one_order",
         "tests/onchain/test_pieces.py::test_onc_24_a_sale_in_pieces_never_brings_more_than_one_order",
         "tests/onchain/test_pieces.py::test_onc_24_a_decision_is_credited_what_really_sending_it_brings_to_the_wei",
+    ),
+    "ONC-25": (
+        "tests/chain/test_owners.py::test_onc_25_the_owner_of_a_pools_liquidity_is_told_also_behind_a_position_token",
+        "tests/chain/test_owners.py::test_onc_25_volume_is_told_by_who_sent_the_transactions",
     ),
     "ONC-26": (
         "tests/onchain/test_run.py::test_standing_and_liquidity_orders_are_refused_by_name_ONC_26",

@@ -339,3 +339,18 @@ def test_a_contract_logged_when_it_did_and_with_the_topic_asked_for():
     assert logged_by(answer, TOKEN) and logged_by(answer, TOKEN, topic)
     assert not logged_by(answer, WALLET) and not logged_by(answer, TOKEN, "0x" + calldata.address_word(WALLET))
     assert not logged_by(logging(None, {}, {"address": TOKEN}), TOKEN)
+
+
+def test_blocks_that_were_leapt_over_are_no_part_of_an_answer():
+    """Geth and Nitro tell of the empty blocks between; anvil does not."""
+    network = load_network("devnet")
+    simulation = Simulation(network, Header(block=100, block_hash="0x" + "11" * 32, ts_s=1_000, base_fee_wei=7))
+    simulation.block(balances_wei={})
+    simulation.block(balances_wei={}, leap=(200, 86_400))
+    asked = [block["blockOverrides"] for block in simulation.blocks]
+    assert [(int(each["number"], 16), int(each["time"], 16)) for each in asked] == [(101, 1_001), (302, 87_402)]
+    told = [{"number": each["number"], "timestamp": each["time"], "baseFeePerGas": each["baseFeePerGas"], "calls": []} for each in asked]
+    between = [{**told[0], "number": hex(number)} for number in range(102, 302)]
+    assert len(simulation.read([told[0], *between, told[1]]).rows) == len(simulation.read(told).rows) == 2
+    with pytest.raises(ChainFault, match="bad_answer"):
+        simulation.read([told[0], *between])

@@ -319,3 +319,69 @@ def test_every_ledger_has_exactly_one_outcome_with_a_known_reason_and_entries_ba
             assert not imbalance(event.entry.postings) and moved(event).get((BOOK, ETH), 0) + int(held[ledger].eth_wei) >= 0
         else:
             assert event.reason in (REFUSALS if isinstance(event, OrderRefused) else NOT_FILLED)
+
+
+# --- rivals: a row of theirs costs nothing but itself -------------------------------------------------------------------
+
+
+def rival(route: str = "kyberswap", status: str = "proven", **more):
+    return replace(row(route, status, **more), source="kyberswap")
+
+
+def several(taken, *gates, held=None) -> tuple[Event, ...]:
+    return settle(DEFAULT, taken, gates, held or books("1 eth, 1,000 LEAF"), T0)
+
+
+@pytest.mark.parametrize("side", ["buy", "sell"])
+def test_onc_06_a_better_rival_fills_and_a_tie_goes_to_our_own_router(side):
+    taken = [board(side, 100, row("v3", brings=1_000), rival(brings=brings)) for brings in (1_001, 1_000, 999)]
+    assert [outcome(several(each, gate(route="v3"), gate(route="kyberswap"))).route for each in taken] == ["kyberswap", "v3", "v3"]
+
+
+@pytest.mark.parametrize("gated", [gate("FLAGGED", route="kyberswap"), gate("UNKNOWN", route="kyberswap"), gate(route="other")])
+def test_onc_08_where_a_rivals_gate_does_not_pass_our_own_best_row_fills(gated):
+    taken = board("buy", 100, row("v3", brings=900), row("v2", brings=800), rival(brings=1_000))
+    assert outcome(several(taken, gated, gate(route="v3"))).route == "v3"
+
+
+def test_onc_08_where_no_gate_passes_the_refusal_is_the_best_rows():
+    taken = board("buy", 100, row("v3", brings=900), rival(brings=1_000))
+    assert said(several(taken, gate("UNKNOWN", route="kyberswap", cause="x"), gate("FLAGGED", route="v3"))) == "gate_unknown"
+
+
+def test_onc_08_behind_our_own_best_row_no_other_is_tried():
+    taken = board("buy", 100, row("v3", brings=900), rival(brings=800))
+    assert said(several(taken, gate("FLAGGED", route="v3"), gate(route="kyberswap"))) == "gate_flagged"
+
+
+def test_onc_11_headline_passes_over_a_rival_whose_exit_it_cannot_prove_and_permissive_takes_it():
+    events = several(board("buy", 100, row("v3", brings=900), rival(brings=1_000)), gate(route="kyberswap", exit_cause="holder_state"), gate(route="v3"))
+    assert [outcome(events, ledger).route for ledger in LEDGERS] == ["v3", "kyberswap"]
+
+
+@pytest.mark.parametrize("side", ["buy", "sell"])
+def test_onc_27_a_rival_that_the_book_cannot_pay_the_gas_of_is_passed_over(side):
+    held = {ledger: book("150 wei, 1,000 LEAF", ledger) for ledger in LEDGERS}
+    taken = board(side, 100, row("v3", brings=900, gas=10), rival(brings=10**6, gas=151 if side == "sell" else 60))
+    assert outcome(several(taken, gate(route="kyberswap"), gate(route="v3"), held=held)).route == "v3"
+
+
+@pytest.mark.parametrize("status", ["failed", "reverted", "unprovable"])
+@pytest.mark.parametrize("side", ["buy", "sell"])
+def test_a_rivals_row_that_is_not_proven_changes_no_outcome(side, status):
+    lost = rival(status=status, quoted=10**30, reason="why")
+    for rows, end in (((), "no_route"), ((row("v3", "reverted", reason="no"),), "reverted"), ((row("v3", "failed", reason="node_error"),), "fault")):
+        assert said(several(board(side, 100, *rows, lost))) == end
+    claimed = board("sell", 100, row("v3", "unprovable", quoted=7, reason="slot"), lost)
+    assert [outcome(several(claimed), ledger).arrival_raw for ledger in LEDGERS] == [TokenRaw(7), TokenRaw(7)]
+
+
+def test_an_exit_that_only_a_rival_proves_is_proven_on_headline():
+    taken = board("sell", 100, row("v3", "unprovable", quoted=900, reason="slot"), rival(brings=500))
+    assert [outcome(several(taken), ledger).route for ledger in LEDGERS] == ["kyberswap", "v3"]
+
+
+def test_a_sale_of_which_a_part_goes_through_is_named():
+    limited = replace(row("v3", "reverted", reason="reverted: too much"), flags=("sale_size_limited",))
+    event = outcome(several(board("sell", 100, row("v2", "reverted", reason="reverted: x"), limited)))
+    assert (event.reason, event.detail) == ("reverted", "sale_size_limited: reverted: x")
