@@ -95,7 +95,7 @@ def target_of(atlas: Atlas, asked: Asked) -> str:
 
 
 def value_of(asked: Asked) -> int:
-    if asked.sold != NATIVE_E or asked.trick in ("approves", "pulls_other"):
+    if asked.sold != NATIVE_E or asked.trick == "approves":
         return 0
     return asked.amount_raw * (2 if asked.trick == "spends_more" else 1)
 

@@ -15,7 +15,7 @@ from chain.devnet.venues import MAX
 LIES = {
     "promises_more": "tells a twentieth more than arrives",
     "sends_elsewhere": "its transaction pays what was bought to a stranger",
-    "pulls_other": "its transaction takes dollars of the caller instead of what is sold",
+    "pulls_other": "its transaction takes dollars of the caller, beside the ETH that is sent along",
     "copycat": "quotes and buys another token with the same symbol",
     "other_units": "tells the amount a million times too large",
     "wrong_chain": "answers for another chain: a router that is not here",

@@ -75,10 +75,10 @@ async def test_an_honest_rivals_buy_and_sale_bring_what_it_says(street, name):
     assert street.ether() - before + gas_wei == sold.out_raw and street.held(leaf) == 0
 
 
-UNSEEN = {"promises_more", "sends_elsewhere", "other_units", "expired"}
+UNSEEN = {"promises_more", "sends_elsewhere", "pulls_other", "other_units", "expired"}
 """Lies that stand in nothing but what the transaction does: simulation sees them."""
 BUYS = {
-    "pulls_other": "wrong_value", "copycat": "wrong_token", "approves": "wrong_value", "spends_more": "wrong_value", "html": "html", "redirect": "redirect",
+    "copycat": "wrong_token", "approves": "wrong_value", "spends_more": "wrong_value", "html": "html", "redirect": "redirect",
     "overloaded": "http_503", "slow": "slow", "huge": "too_long", "no_route": "no_route", "garbage": "bad_answer", "throttled": "rate_limited",
 }  # fmt: skip
 

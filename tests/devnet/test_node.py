@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chain.devnet.miner import TOGETHER_MAX
 from chain.devnet.calls import Tx
+from chain.devnet.miner import TOGETHER_MAX
 from chain.devnet.node import Refused, end_orphan, start
 from chain.devnet.toolchain import require
 from ledgers.errors import ChainFault
