@@ -75,6 +75,8 @@ def sentence_for(error: BaseException) -> tuple[str, int]:
         return f"the record does not hold: {said}", DIFFERENT
     if isinstance(error, Fault):
         message = getattr(error, "message", "")
+        if message.startswith("lane node"):
+            return f"the node that was named does not answer as it should ({said})", OUTSIDE
         if message.startswith("lane lane-"):
             return f"no node answers as it should ({said}); lanes are the addresses of REFEREE_RPC_URLS by their place", OUTSIDE
         return plain_text(message, 600) if message.count(" ") >= SENTENCE_BLANKS else said, OUTSIDE

@@ -33,7 +33,7 @@ Probed = tuple[str, dict[str, object], bool]
 
 async def probed_node(settings: Settings, url: str, network_name: str, rival_names: str, clock: Clock, width: int = TEXT_WIDTH) -> Probed:
     """Test a node against a network. Raises: BadSettings, BadWindow, WrongUse; ChainFault when it does not answer."""
-    network, lane = network_named(network_name), lane_of(url, LANE, "what was named")
+    network, lane = network_named(network_name), lane_of(url, LANE, "the URL that was named")
     async with AsyncExitStack() as closing:
         door = RpcDoor([lane], clock=clock)
         closing.push_async_callback(door.close)

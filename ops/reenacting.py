@@ -59,7 +59,7 @@ class Wanted:
 
 async def truth_of_chain(settings: Settings, url: str, network_name: str, wanted: Wanted, clock: Clock, width: int = TEXT_WIDTH) -> Told:
     """Run mined swaps again on a node. Raises: BadSettings, BadWindow; ChainFault when it fails."""
-    network, lane = network_named(network_name), lane_of(url, LANE, "what was named")
+    network, lane = network_named(network_name), lane_of(url, LANE, "the URL that was named")
     async with AsyncExitStack() as closing:
         door = RpcDoor([lane], clock=clock)
         closing.push_async_callback(door.close)

@@ -101,7 +101,7 @@ def lane_of(text: str, name: str, what: str) -> Lane:
     """Read one node address with the limits behind it. Raises: BadSettings saying what is wrong with `what`, never its text."""
     url, _, options = (part.strip() for part in text.partition("|"))
     if not is_address(url):
-        raise BadSettings(f"{what} is not an http or https address; separate addresses by commas")
+        raise BadSettings(f"{what} is not an http or https address")
     try:
         return Lane(name, url, limits_of(options))
     except ValueError as error:

@@ -121,5 +121,5 @@ async def test_limits_behind_the_address_are_shown_and_kept(devnet):
 
 
 async def test_an_address_must_be_one():
-    with pytest.raises(BadSettings, match="what was named is not an http or https address"):
+    with pytest.raises(BadSettings, match="the URL that was named is not an http or https address"):
         await probed("somewhere")
