@@ -305,3 +305,14 @@ def test_slow_answers_stay_away_until_the_rival_ends(asker):
     with pytest.raises(TimeoutError):
         line.getresponse()
     line.close()
+
+
+def test_a_dead_node_is_said_and_not_waited_for():
+    with Devnet.build(5) as alone, alone.rival() as rival:
+        asker = Asker(alone, rival)
+        leaf = asker.address("LEAF")
+        assert asker.route(NATIVE_E, leaf, SPEND)[0] == 200
+        alone.node.process.kill()
+        alone.node.process.wait()
+        status, body, _ = asker.route(NATIVE_E, leaf, SPEND)
+        assert (status, orjson.loads(body)["code"]) == (503, 50301)
