@@ -152,6 +152,12 @@ class PoolMarket:
     token_raw: TokenRaw
     """What the pool offers of the token."""
     trades: PoolTrades
+    token0: str = ""
+    token1: str = ""
+    sqrt_price_x96: int = 0
+    """Square root of the price of token 0 in token 1, times 2⁹⁶; 0 where the pool has no ticks."""
+    liquidity_raw: int = 0
+    """Liquidity in range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +267,7 @@ class MarketView:
             key=pool.key, venue=pool.venue, fee_ppm=pool.fee_ppm, tick_spacing=pool.tick_spacing, hooks=pool.hooks, born_block=pool.born_block,
             fork=pool.fork, quote="USDG" if hub == self._network.usdg else self._network.native_symbol, price_wei=_price_wei(scale, ratio, self._rate(hub)),
             liquidity_wei=Wei(liquidity_wei), token_raw=TokenRaw(state.depth_raw(pool, token)), trades=self._trades(pool, token, scale),
+            token0=pool.token0, token1=pool.token1, sqrt_price_x96=state.sqrt_price_x96, liquidity_raw=state.liquidity,
         )  # fmt: skip
 
     def _trades(self, pool: Pool, token: str, scale: int) -> PoolTrades:

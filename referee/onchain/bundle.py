@@ -22,8 +22,10 @@ from ledgers.plain_text import plain_text
 from referee.onchain.book import Book, Holding
 from referee.onchain.costs import Costs
 from referee.onchain.events import (
-    DecisionMalformed, FillCredited, HoldingMark, MarkTaken, OrderNotFilled, OrderRefused, TickMissed, TurnUnavailable, WindowOpened,
+    DecisionMalformed, FillCredited, HoldingMark, MarkTaken, OrderNotFilled, OrderRefused, PositionMark, TickMissed, TurnUnavailable, WindowOpened,
 )  # fmt: skip
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
+from referee.onchain.position import Position
 from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import Rules
 
@@ -83,8 +85,11 @@ def own_book(
 ) -> bytes:
     """Write the run's own book, with its last mark, what it cost and its latest happenings.
 
-    Shapes: holdings sorted by address; `recent` in the order they happened, the newest kept, other ledgers' left out."""
+    Shapes: holdings sorted by address, positions as they were opened and only where there are any; `recent` in the order they
+    happened, the newest kept, other ledgers' left out."""
     marks = {holding.token: holding for holding in mark.holdings} if mark else {}
+    pooled = {position.position: position for position in mark.positions} if mark else {}
+    positions = {"positions": [_position(position, pooled.get(position.id)) for position in book.positions]} if book.positions else {}
     told = [told for event in recent if (told := _told(event, book.ledger)) is not None]
     return canonical_bytes(
         {
@@ -97,6 +102,7 @@ def own_book(
             "marked_wei": _text_or_none(mark.value_wei if mark else None),
             "realised_wei": str(costs.realised_wei) if costs else None,
             "recent": told[-RECENT_MAX:],
+            **positions,
         }
     )
 
@@ -237,10 +243,48 @@ def _holding(holding: Holding, mark: HoldingMark | None, cost_wei: int | None) -
     }
 
 
+def _position(position: Position, mark: PositionMark | None) -> dict[str, object]:
+    """A liquidity position: what went in, what of it was there at the last mark, and its fees so far, apart."""
+    return {
+        "position": position.id,
+        "pool": position.pool,
+        "dex": f"{DEX}-{position.venue}",
+        "fee_ppm": position.fee_ppm,
+        "token0": position.token0,
+        "token1": position.token1,
+        "tick_lower": position.tick_lower,
+        "tick_upper": position.tick_upper,
+        "liquidity_raw": str(position.liquidity),
+        "put_in0_raw": str(position.put_in[0]),
+        "put_in1_raw": str(position.put_in[1]),
+        "amount0_raw": _text_or_none(mark.amount0_raw if mark else None),
+        "amount1_raw": _text_or_none(mark.amount1_raw if mark else None),
+        "fees0_raw": str(position.fees[0]),
+        "fees1_raw": str(position.fees[1]),
+        "counted_block": position.block,
+        "marked_wei": _text_or_none(mark.value_wei if mark else None),
+        "mark_status": mark.status if mark else None,
+        "principal_wei": _text_or_none(mark.principal_wei if mark else None),
+        "fees_wei": _text_or_none(mark.fees_wei if mark else None),
+        "held_wei": _text_or_none(mark.held_wei if mark else None),
+    }
+
+
+def liquidity_told(event: LiquidityOpened | LiquidityClosed) -> dict[str, object]:
+    """What a position opened or closed moved."""
+    amounts = {"amount0_raw": str(event.amount0_raw), "amount1_raw": str(event.amount1_raw), "gas_wei": str(event.gas_wei)}
+    about = {"order_id": event.order_id, "position": event.position}
+    if isinstance(event, LiquidityOpened):
+        return {"happened": "opened", **about, "pool": event.pool, **amounts}
+    return {"happened": "closed", **about, **amounts, "fees0_raw": str(event.fees0_raw), "fees1_raw": str(event.fees1_raw)}
+
+
 def _told(event: Event, ledger: str) -> dict[str, object] | None:
     match event:
-        case FillCredited() | OrderRefused() | OrderNotFilled() if ledger not in event.ledgers:
+        case FillCredited() | OrderRefused() | OrderNotFilled() | LiquidityOpened() | LiquidityClosed() if ledger not in event.ledgers:
             return None
+        case LiquidityOpened() | LiquidityClosed():
+            return liquidity_told(event)
         case FillCredited():
             return {
                 "happened": "filled",

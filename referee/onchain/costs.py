@@ -21,10 +21,10 @@ class Costs:
 
     held: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Units held and what they cost, by token."""
-    pooled: dict[str, int] = field(default_factory=dict)
-    """What went into open positions, by position."""
     realised_wei: int = 0
     """What sales brought beyond what was sold had cost; below 0 for a loss."""
+    pooled: dict[str, int] = field(default_factory=dict)
+    """What went into open positions, by position."""
 
     def apply(self, fill: FillCredited | LiquidityOpened | LiquidityClosed) -> None:
         """Fold one fill in, or a position opened or closed."""

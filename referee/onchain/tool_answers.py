@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, swap_gas_estimate
+from chain.liquidity.ticks import tick_at
 from chain.outside.told import Told
 from chain.snapshot import MarketSnapshot, PoolMarket, Swap, TokenMarket
 from harnesses.tools import ToolAnswer
@@ -18,10 +19,11 @@ from ledgers.identity import canonical_bytes
 from ledgers.money import MicroUsd, Money, Wei, mul_div_floor
 from ledgers.plain_text import plain_text
 from referee.onchain.bundle import (
-    block_shown, candle_row, listed_pool, micro_usd, new_pools, pool_shown, token_shown, traded_pools, trading_shown,
+    block_shown, candle_row, liquidity_told, listed_pool, micro_usd, new_pools, pool_shown, token_shown, traded_pools, trading_shown,
 )  # fmt: skip
 from referee.onchain.credit import best_row
 from referee.onchain.events import BoardTaken, FillCredited, GateTaken, MarkTaken, OrderNotFilled, OrderRefused, Row
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 from referee.onchain.round_trip import RoundTrip, gate_shown
 from referee.onchain.rules import Rules
 from referee.onchain.toolbox import (
@@ -96,8 +98,19 @@ def pool_answer(snapshot: MarketSnapshot, asked: PoolAsked) -> ToolAnswer:
         "tick_spacing": pool.tick_spacing,
         "token_raw": str(pool.token_raw),
         "decimals": token.decimals,
+        **_grid(pool),
     }
     return answered("pool", body)
+
+
+def _grid(pool: PoolMarket) -> dict[str, Any]:
+    """Where the price stands among the ticks, for who would choose a range; nothing for a pool without ticks."""
+    if not pool.sqrt_price_x96:
+        return {}
+    return {
+        "token0": pool.token0, "token1": pool.token1, "tick": tick_at(pool.sqrt_price_x96), "sqrt_price_x96": str(pool.sqrt_price_x96),
+        "liquidity_raw": str(pool.liquidity_raw),
+    }  # fmt: skip
 
 
 def pools_answer(snapshot: MarketSnapshot, asked: PoolsAsked) -> ToolAnswer:
@@ -181,6 +194,8 @@ def _told(event: Event) -> dict[str, Any] | None:
                 "happened": "filled", "ts_ms": event.ts_ms, "order_id": event.order_id, "side": event.side, "token": event.token,
                 "route": event.route, "spent_raw": str(event.spent_raw), "arrival_raw": str(event.arrival_raw), "gas_wei": str(event.gas_wei),
             }  # fmt: skip
+        case LiquidityOpened() | LiquidityClosed():
+            return liquidity_told(event) | {"ts_ms": event.ts_ms}
         case OrderRefused():
             return {"happened": "refused", "ts_ms": event.ts_ms, "order_id": event.order_id, "reason": event.reason, "rule": event.rule}
         case OrderNotFilled():

@@ -55,6 +55,17 @@ class Purse:
             units = arrived if fill["side"] == "buy" else -spent
             self.tokens[fill["token"]] = self.tokens.get(fill["token"], 0) + units
 
+    def pool(self, body: dict, sides: tuple[str, str], sign: int) -> None:
+        """Put a position's amounts in (−1), or take them out with its fees (1)."""
+        self.eth -= int(body["gas_wei"])
+        self.fills += 1
+        for asset, number in zip(sides, "01", strict=True):
+            amount = sign * (int(body[f"amount{number}_raw"]) + int(body.get(f"fees{number}_raw", 0)))
+            if asset == "eth":
+                self.eth += amount
+            else:
+                self.tokens[asset] = self.tokens.get(asset, 0) + amount
+
     def post(self, entry: dict) -> None:
         per_asset: dict[str, int] = {}
         for posting in entry["postings"]:
@@ -89,12 +100,14 @@ def recount(path: str) -> dict[str, dict[str, int | None]]:
     woken: dict[str, int] = {}
     lost: set[str] = set()
     stood: dict[tuple[str, str], str] = {}
+    sides: dict[tuple[str, str], tuple[str, str]] = {}
+    liquidity: dict[tuple[str, str], int] = {}
     scores: dict[str, dict] = {}
     price = next((body["close_eth_usd_micro_usd"] for kind, body in events if kind == "WindowScored"), None)
     for number, (kind, body) in enumerate(events, start=1):
         run = body["run_id"]
         for ledger in body.get("ledgers", ()):
-            if kind in ("FillCredited", "OrderRefused", "OrderNotFilled", "OrderSkipped", "DelayedReverted"):
+            if kind in ("FillCredited", "OrderRefused", "OrderNotFilled", "OrderSkipped", "DelayedReverted", "LiquidityOpened", "LiquidityClosed"):
                 if (body["order_id"], ledger) in outcomes:
                     raise Miscounted(f"order {body['order_id']} has two outcomes in {ledger}")
                 outcomes.add((body["order_id"], ledger))
@@ -120,6 +133,19 @@ def recount(path: str) -> dict[str, dict[str, int | None]]:
                 purse.fill(body, (run, body["token"]) in shares)
                 purse.post(body["entry"])
                 purse.check(f"record {number}, {run} {ledger}")
+        elif kind in ("LiquidityOpened", "LiquidityClosed"):
+            if kind == "LiquidityOpened":
+                sides[run, body["position"]] = (body["asset0"], body["asset1"])
+                liquidity[run, body["position"]] = int(body["liquidity_raw"])
+            for ledger in body["ledgers"]:
+                stood[body["order_id"], ledger] = body["pin"]["block_hash"]
+                purses[run, ledger].pool(body, sides[run, body["position"]], -1 if kind == "LiquidityOpened" else 1)
+                purses[run, ledger].post(body["entry"])
+                purses[run, ledger].check(f"record {number}, {run} {ledger}")
+        elif kind == "LiquidityAccrued":
+            for token in "01":
+                fees = int(body[f"growth{token}_x128"]) * liquidity[run, body["position"]] // 2**128
+                expect(f"record {number}, {run}: fees {token}", int(body[f"fees{token}_raw"]), fees)
         elif kind == "DelayedReverted":
             for ledger in body["ledgers"]:
                 purses[run, ledger].eth -= int(body["gas_wei"])
@@ -129,7 +155,7 @@ def recount(path: str) -> dict[str, dict[str, int | None]]:
             for ledger in body["ledgers"]:
                 expect(f"record {number}, {run} {ledger}: ETH", int(body["eth_wei"]), purses[run, ledger].eth)
                 if body["value_wei"] is not None:
-                    expect(f"record {number}, {run} {ledger}: value", int(body["value_wei"]), worth(body))
+                    expect(f"record {number}, {run} {ledger}: value", int(body["value_wei"]), worth(body, run, sides))
                 if kind == "WindowLiquidated":
                     sold[run, ledger] = body
                     purses[run, ledger].post(body["entry"])
@@ -137,10 +163,11 @@ def recount(path: str) -> dict[str, dict[str, int | None]]:
             scores[run] = body
     headline_fills: dict[str, int] = {}
     for run, score in scores.items():
-        again = scored(purses, sold, run, stake, price)
+        again = scored(purses, sold, run, stake, price, sides)
         again["turns_total"], again["turns_answered"] = woken[run], answered[run]
         again["fills"] = headline_fills[run] = purses[run, "headline"].fills
-        filled = {body["order_id"] for kind, body in events if kind == "FillCredited" and body["run_id"] == run and "headline" in body["ledgers"]}
+        fills = ("FillCredited", "LiquidityOpened", "LiquidityClosed")
+        filled = {body["order_id"] for kind, body in events if kind in fills and body["run_id"] == run and "headline" in body["ledgers"]}
         again["reorged_fills"] = sum(stood[order_id, "headline"] in lost for order_id in filled)
         for name, value in again.items():
             recorded = score[name]
@@ -148,16 +175,25 @@ def recount(path: str) -> dict[str, dict[str, int | None]]:
     return {run: {name: score[name] for name in ("headline_ppm", "permissive_ppm")} for run, score in scores.items()}
 
 
-def worth(body: dict) -> int:
-    """ETH and what every holding brings after gas, never less than nothing."""
-    return int(body["eth_wei"]) + sum(max(int(mark["gross_wei"]) - int(mark["gas_wei"]), 0) for mark in body["holdings"])
+def worth(body: dict, run: str, sides: dict) -> int:
+    """ETH and what every holding and position brings after gas, never less than nothing."""
+    holdings = sum(max(int(mark["gross_wei"]) - int(mark["gas_wei"]), 0) for mark in body["holdings"])
+    return int(body["eth_wei"]) + holdings + sum(pooled(mark, sides[run, mark["position"]]) for mark in body["positions"])
 
 
-def scored(purses: dict, sold: dict, run: str, stake: int, price: str | None) -> dict[str, int | None]:
+def pooled(mark: dict, sides: tuple[str, str]) -> int:
+    """What a position brings: its ETH sides and what its tokens are sold for, all gas off."""
+    if mark["status"] in ("reverted", "unreadable"):
+        return 0
+    eth = sum(int(mark[f"amount{number}_raw"]) + int(mark[f"fees{number}_raw"]) for asset, number in zip(sides, "01", strict=True) if asset == "eth")
+    return max(eth + int(mark["gross_wei"]) - int(mark["sale_gas_wei"]) - int(mark["close_gas_wei"]), 0)
+
+
+def scored(purses: dict, sold: dict, run: str, stake: int, price: str | None, sides: dict) -> dict[str, int | None]:
     """A run's score from what it was sold out for."""
     again: dict[str, int | None] = {}
     for ledger in (*LEDGERS, *FURTHER):
-        value = worth(sold[run, ledger]) if (run, ledger) in sold else None
+        value = worth(sold[run, ledger], run, sides) if (run, ledger) in sold else None
         if value is not None:
             expect(f"{run} {ledger}: what is left in the book", purses[run, ledger].by_entries["eth"], value)
         again[f"{ledger}_wei"] = value
@@ -165,6 +201,8 @@ def scored(purses: dict, sold: dict, run: str, stake: int, price: str | None) ->
     headline = again["headline_wei"]
     if headline is not None:
         claims = sum(int(mark["value_wei"]) for mark in sold[run, "headline"]["holdings"] if mark["status"] == "unprovable")
+        for mark in (mark for mark in sold[run, "headline"]["positions"] if mark["status"] == "unprovable"):
+            claims += min(int(mark["value_wei"]), max(int(mark["gross_wei"]) - int(mark["sale_gas_wei"]), 0))
         proven = max(headline - claims - purses[run, "headline"].claimed_exits, 0)
         again["headline_without_unproven_ppm"] = (proven - stake) * 1_000_000 // stake
     again["close_usd_micro_usd"] = None if headline is None or price is None else headline * int(price) // 10**18

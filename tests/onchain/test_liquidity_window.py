@@ -14,6 +14,7 @@ from ledgers.clock import SystemClock, VirtualClock
 from ledgers.errors import StoreFault
 from ledgers.journal import MemoryJournal, verify
 from ledgers.money import TokenRaw, Wei
+from ledgers.seal import export
 from referee.onchain.board import Desk
 from referee.onchain.cadence import tick_ts_ms
 from referee.onchain.events import HEADLINE, LEDGERS, MarkTaken, OrderRefused, Pin, RunScored, WindowLiquidated, WindowResumed
@@ -23,6 +24,7 @@ from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, 
 from referee.onchain.live import LiveWindow
 from referee.onchain.replay import replay
 from referee.onchain.run import liquidate, open_window, resume, score, seal, tick
+from tests.onchain import recount
 from tests.onchain.ground import Ground
 from tests.onchain.paper import T0, PaperChain, Said, a_window, events_of, live_on, ordering
 from tests.onchain.pooling import around, churn, pool_of
@@ -143,11 +145,13 @@ async def lived(chain, life: int) -> Mortal:
 
 
 @pytest.mark.parametrize("life", [-1, 26, 30, 38])
-async def test_onc_21_a_window_with_positions_is_replayed_equal_wherever_its_process_ended(chain, life):
+async def test_onc_21_a_window_with_positions_is_replayed_and_recounted_equal_wherever_its_process_ended(chain, tmp_path, life):
     journal = await lived(chain, life)
     verify(journal.read())
     found = replay(journal.read())
     assert found.difference is None and found.records == journal.head()[0]
+    export(journal, tmp_path / "w1.jsonl")
+    assert recount.recount(str(tmp_path / "w1.jsonl")).keys() == found.state.runs.keys()
     opened, closed = (events_of(journal, kind) for kind in (LiquidityOpened, LiquidityClosed))
     assert all(event.ledgers == LEDGERS for event in (*opened, *closed))
     assert not any(found.state.books.of(run_id, ledger).positions for run_id in found.state.runs for ledger in LEDGERS)
