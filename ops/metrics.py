@@ -27,6 +27,7 @@ class LaneCount(Protocol):
     trips: int
     faults: int
     latency_ms_total: int
+    waited_ms_total: int
 
 
 Lanes = Callable[[], Iterable[tuple[str, LaneCount]]]
@@ -51,6 +52,7 @@ class Metrics:
         self._trips = Gauge("referee_lane_round_trips", "Round trips by lane", ("lane",), registry=self.registry)
         self._faults = Gauge("referee_lane_faults", "Faults by lane", ("lane",), registry=self.registry)
         self._waiting = Gauge("referee_lane_latency_seconds_sum", "Time spent waiting for a lane, all trips", ("lane",), registry=self.registry)
+        self._held_back = Gauge("referee_lane_held_back_seconds_sum", "Time that questions were held back for a lane's limits", ("lane",), registry=self.registry)
 
     def see(self, seen: Sequence[Seen]) -> None:
         """Take in what is new in the journal."""
@@ -65,6 +67,7 @@ class Metrics:
             self._trips.labels(name).set(lane.trips)
             self._faults.labels(name).set(lane.faults)
             self._waiting.labels(name).set(lane.latency_ms_total / 1_000)
+            self._held_back.labels(name).set(lane.waited_ms_total / 1_000)
 
     def _count(self, event: object) -> None:
         match event:

@@ -20,6 +20,7 @@ class Lane:
     trips: int = 4
     faults: int = 1
     latency_ms_total: int = 12
+    waited_ms_total: int = 250
 
 
 def counted() -> Metrics:
@@ -43,6 +44,7 @@ def counted() -> Metrics:
         ("referee_lane_round_trips", {"lane": "lane-1"}, 4),
         ("referee_lane_faults", {"lane": "lane-1"}, 1),
         ("referee_lane_latency_seconds_sum", {"lane": "lane-1"}, 0.012),
+        ("referee_lane_held_back_seconds_sum", {"lane": "lane-1"}, 0.25),
     ],
 )
 def test_metric_counts_what_the_journal_says(name, labels, value):
