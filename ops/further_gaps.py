@@ -37,7 +37,7 @@ class OrderGap:
     """filled, reverted, skipped, refused or not filled."""
     reason: str
     gap_ppm: int | None
-    """Against headline, in parts per million of what arrived there for one unit given, rounded down; none when it did not fill."""
+    """Against headline, in parts per million of what arrived there for one unit given, cut towards zero; none when it did not fill."""
     gas_lost_wei: Wei
     """Gas of a revert."""
 
@@ -93,7 +93,9 @@ def _gap(ledger: str, event: Ended, fill: FillCredited) -> OrderGap:
 
 
 def gap_ppm(fill: FillCredited, headline: FillCredited) -> int:
-    """What arrived for one unit given against the same on headline, rounded down."""
+    """What arrived for one unit given against the same on headline, cut towards zero: less than a millionth is no gap, for sizes round too."""
     arrived, given = int(fill.arrival_raw), int(fill.spent_raw)
     there, given_there = int(headline.arrival_raw), int(headline.spent_raw)
-    return mul_div_floor(PPM, arrived * given_there - there * given, there * given) if there * given else 0
+    more = arrived * given_there - there * given
+    gap = mul_div_floor(PPM, abs(more), there * given) if there * given else 0
+    return gap if more > 0 else -gap

@@ -117,7 +117,7 @@ def _orders(account: Accounted, basis: Basis) -> Table:
         basis=Basis(label=basis.label, n=len(orders), of="orders that headline filled, once on each further ledger", claim=basis.claim),
         columns=ORDER_COLUMNS,
         rows=tuple(_order(each) for each in orders),
-        note="largest first; what arrived for one unit given against the same on headline, rounded down",
+        note="largest first; what arrived for one unit given against the same on headline",
         people_rows_max=ORDERS_SHOWN_MAX,
     )
 

@@ -1,0 +1,110 @@
+"""Delay and own impact beside the score: per run and per order, with the sign, in every form, and nothing of it in an older window."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from ledgers.clock import VirtualClock
+from ledgers.journal import MemoryJournal
+from ops.further_gaps import gaps_of
+from ops.reporting import account_of, exact_tables, report_of, write_report
+from ops.story import order_data, read_run, run_data
+from ops.telling import order_text, run_text
+from ops.view import PlainScreen, render
+from ops.tail import tell
+from referee.onchain.events import DELAYED, IMPACT
+from referee.onchain.run import open_window, play_window
+from tests.onchain.paper import T0, PaperChain, Said, buying, events_of, live_on, selling, to_the_end
+from tests.ops.told import told
+
+RUN = "w1-a-1"
+
+
+@pytest.fixture(scope="module")
+def journal() -> MemoryJournal:
+    """Three buys: the price falls by a hundredth after the first, rises by half of one after the second, and runs away after the third."""
+    return asyncio.run(lived())
+
+
+async def lived() -> MemoryJournal:
+    chain = PaperChain(VirtualClock(T0))
+    said = {0: buying(10**15), 1: buying(10**15), 2: buying(10**15), 3: selling(), 4: buying(10**18)}
+    live = live_on(chain, {"a": Said(chain.clock, said)})
+    await open_window(live)
+    playing = asyncio.ensure_future(play_window(live))
+    for after_ms, wei_per_token in ((1_000, 990), (11_000, 995), (21_000, 1_100)):
+        await chain.clock.advance_to(T0 + after_ms)
+        chain.wei_per_token = wei_per_token * 10**12
+    await to_the_end(chain, playing)
+    return live.journal
+
+
+def test_every_order_has_its_gap_with_its_sign_on_each_further_ledger(journal):
+    gaps = gaps_of(events_of(journal))
+    assert [(each.order_id, each.ended, each.gap_ppm) for each in gaps.of(RUN, DELAYED)] == [
+        (f"{RUN}/0/0", "filled", 10_101), (f"{RUN}/1/0", "filled", -5_026), (f"{RUN}/2/0", "reverted", None), (f"{RUN}/3/0", "filled", 0),
+    ]  # fmt: skip
+    assert [each.gap_ppm for each in gaps.of(RUN, IMPACT)] == [0, 0, 0, 0]
+    assert [each.ledger for each in gaps.of_order(f"{RUN}/2/0")] == [IMPACT, DELAYED]
+
+
+def test_the_report_says_both_in_total_and_by_order(journal):
+    report = report_of(account_of(journal), journal)
+    text = report.text(200)
+    score = account_of(journal).state.runs[RUN].scored
+    total = report.data()["tables"]["further"]["rows"][0]
+    assert (total["ledger"], total["rule"], total["orders"], total["filled"], total["better"], total["worse"], total["reverted"]) == ("delayed", "ONC-22", 4, 3, 1, 1, 1)
+    assert total["gap_eth"].lstrip("-").replace("0.", "", 1).lstrip("0") == str(abs(int(score.delayed_wei) - int(score.headline_wei)))
+    assert "Beside the score: delay and own impact" in text and "own impact  ONC-23" in text and "+1.0101 %" in text and "-0.5026 %" in text
+    assert "n = 8 orders that headline filled, once on each further ledger" in text
+
+
+def test_machines_get_every_order_and_people_the_largest(journal, tmp_path):
+    _, paths = write_report(journal, tmp_path)
+    assert {"further.csv", "gaps.csv"} <= {path.name for path in paths}
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "gaps.csv").read_text())))
+    assert len(rows) == 8 and rows[0]["gap_percent"] == "1.0101" and {row["rule"] for row in rows} == {"ONC-22", "ONC-23"}
+    reverted = next(row for row in rows if row["ended"] == "reverted")
+    assert (reverted["reason"], reverted["gap_percent"]) == ("below_bound", "")
+    runs = next(table for table in exact_tables(account_of(journal), report_of(account_of(journal), journal).basis) if table.name == "runs")
+    assert json.loads(json.dumps(runs.data()))["rows"][0]["delayed_wei"] is not None
+
+
+def test_a_run_and_an_order_tell_their_gaps(journal):
+    story = read_run(journal, RUN)
+    told_run, told_order = run_text(story, 200), order_text(story, story.order("1"), 200)
+    assert "delayed +1.0101 %; own impact 0.0000 %" in told_run and "delayed reverted (below_bound)" in told_run
+    assert "delayed +1.0101 % against headline (ONC-22)" in told_order and "[delayed] 1 row at block 1002" in told_order
+    assert "2,000 ms after headline's block" in told_order and "no earlier trade of its own is felt" in told_order
+    data = order_data(story, story.order("3"))
+    assert (data["outcome"]["delayed"], data["gap_ppm"]) == ("reverted: below_bound", {"delayed": None, "impact": 0})
+    assert run_data(story)["orders"][4]["outcome"]["impact"] == "skipped: headline_refused"
+    skipped = order_text(story, story.order("5"), 200)
+    assert "[delayed and impact] headline_refused: insufficient_eth" in skipped and "only follows what headline filled" in skipped
+
+
+def drawn(journal: MemoryJournal, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, height=40, force_terminal=False, markup=False)
+    screen = PlainScreen(journal, VirtualClock(T0 + 61_000), 10**15, console)
+    tell(journal, [screen.see], 0)
+    console.print(render(screen.scene, T0 + 61_000, width, 40))
+    return console.file.getvalue()
+
+
+def test_the_live_view_has_a_column_for_each_and_a_narrow_one_tells_them_at_the_end(journal):
+    heading = next(line for line in drawn(journal, 120).splitlines() if "headline" in line and "run" in line)
+    assert heading.split()[-5:] == ["headline", "permissive", "delayed", "own", "impact"]
+    assert "delayed" not in next(line for line in drawn(journal, 80).splitlines() if "permissive" in line and " run " in line)
+    assert "own impact" in drawn(journal, 110)
+
+
+def test_a_window_of_two_ledgers_has_no_word_of_them():
+    older = told()
+    text = report_of(account_of(older), older).text(120)
+    assert "own impact" not in text and "delayed" not in text and "further" not in report_of(account_of(older), older).data()["tables"]
