@@ -149,7 +149,7 @@ def _position_mark(each: Exit, sold: Mapping[str, tuple[HoldingMark, int]], gas_
             statuses.append(mark.status)
         else:
             unsold.append(token)
-    principal, fees, held = (_at_pool_price(each, raw, sold) for raw in (each.principal, each.fees, tuple(map(int, each.position.put_in))))
+    principal, fees, held = (_in_eth(each, raw, sold) for raw in (each.principal, each.fees, tuple(map(int, each.position.put_in))))
     told = PositionMark(
         position=each.position.id,
         status=each.failure or (UNPROVABLE if UNPROVABLE in statuses else PROVEN),
@@ -166,13 +166,16 @@ def _position_mark(each: Exit, sold: Mapping[str, tuple[HoldingMark, int]], gas_
     return replace(told, value_wei=value_wei)
 
 
-def _at_pool_price(each: Exit, amounts: Sequence[int], sold: Mapping[str, tuple[HoldingMark, int]]) -> int:
+def at_pool_price(assets: tuple[str, str], sqrt_price_x96: int, amounts: Sequence[int]) -> int:
+    """Amounts of a pool with ETH on one side in wei at the pool's price, rounded down."""
+    assert ETH in assets, assets
+    up, down = sqrt_price_x96**2, 1 << 192
+    return amounts[0] + mul_div_floor(amounts[1], down, up) if assets[0] == ETH else amounts[1] + mul_div_floor(amounts[0], up, down)
+
+
+def _in_eth(each: Exit, amounts: Sequence[int], sold: Mapping[str, tuple[HoldingMark, int]]) -> int:
     """Amounts in ETH at the pool's price; of a pool without ETH at what the sale brought of each token."""
-    raw0, raw1 = amounts
-    up, down = each.sqrt_price_x96**2, 1 << 192
-    if each.position.asset0 == ETH:
-        return raw0 + mul_div_floor(raw1, down, up)
-    if each.position.asset1 == ETH:
-        return raw1 + mul_div_floor(raw0, up, down)
+    if ETH in each.position.assets:
+        return at_pool_price(each.position.assets, each.sqrt_price_x96, amounts)
     told = [(raw, sold[token]) for token, raw in zip(each.position.assets, amounts, strict=True) if token in sold]
     return sum(mul_div_floor(raw, int(mark.gross_wei), units) for raw, (mark, units) in told)
