@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ledgers.clock import VirtualClock
 from ledgers.journal import MemoryJournal
+from ledgers.money import decimal_text
 from ops.further_gaps import gaps_of
 from ops.reporting import account_of, exact_tables, report_of, write_report
 from ops.story import order_data, read_run, run_data
@@ -60,7 +61,7 @@ def test_the_report_says_both_in_total_and_by_order(journal):
     score = account_of(journal).state.runs[RUN].scored
     total = report.data()["tables"]["further"]["rows"][0]
     assert (total["ledger"], total["rule"], total["orders"], total["filled"], total["better"], total["worse"], total["reverted"]) == ("delayed", "ONC-22", 4, 3, 1, 1, 1)
-    assert total["gap_eth"].lstrip("-").replace("0.", "", 1).lstrip("0") == str(abs(int(score.delayed_wei) - int(score.headline_wei)))
+    assert total["gap_eth"] == decimal_text(int(score.delayed_wei) - int(score.headline_wei), 18) != "0"
     assert "Beside the score: delay and own impact" in text and "own impact  ONC-23" in text and "+1.0101 %" in text and "-0.5025 %" in text
     assert "n = 8 orders that headline filled, once on each further ledger" in text
 
