@@ -46,7 +46,7 @@ def _window(rules: Rules) -> tuple[RuleRow, ...]:
         RuleRow("ONC-01", ENFORCED, "SHA-256", "001 §2.1", "The unit is the stack; harness, prompt and tools are identified by SHA-256, and a change is a new identity."),
         RuleRow("ONC-02", ENFORCED, f"{_usd(rules.stake_micro_usd)} USD", "001 §2.2", "The stake is a sum of dollars in ETH, priced when the window opens."),
         RuleRow("ONC-03", ENFORCED, f"late after min(interval / 10, {_ms(rules.late_ms_max)})", "001 §2.2", "Stacks are woken on a fixed interval that the window pins; a missed tick is recorded and never made up."),
-        RuleRow("ONC-04", ENFORCED, f"at most {rules.orders_max} orders a decision", "001 §2.2", "The agent never holds balances; its orders are buy, sell, open-lp and close-lp for an exact size (lp: refused not_yet)."),
+        RuleRow("ONC-04", ENFORCED, f"at most {rules.orders_max} orders a decision", "001 §2.2", "The agent never holds balances; its orders are buy, sell, open-lp and close-lp for an exact size."),
     )
 
 
@@ -83,7 +83,7 @@ def _results() -> tuple[RuleRow, ...]:
 
 def _further_ledgers(rules: Rules) -> tuple[RuleRow, ...]:
     return (
-        RuleRow("ONC-21", PLANNED, "–", "001 §5.10", "Paper liquidity earns the true share of real swaps in its range; impermanent loss follows the real price path."),
+        RuleRow("ONC-21", ENFORCED, _liquidity(rules), "001 §5.10", "Paper liquidity earns the true share of real swaps in its range, from the pool's own logs; principal follows the real price path; no hooks that change amounts."),
         RuleRow("ONC-22", ENFORCED, _delay(rules), "001 §5.1", "A ledger of its own sends headline's transaction again after a declared delay: filled with what then arrives if that is at least the quote less a bound, else reverted for its gas."),
         RuleRow("ONC-23", ENFORCED, _impact(rules), "001 §5.2", "A ledger of its own executes the run's earlier fills in the same pools again before every order, mark and liquidation, fading in time; an order in a pool for the first time costs what it costs on headline."),
     )
@@ -97,6 +97,10 @@ def _orders(rules: Rules) -> tuple[RuleRow, ...]:
         RuleRow("ONC-27", ENFORCED, f"{rules.exit_reserve_gas_per_holding:,} gas a holding", "001 §2.3.1", "Spend is exact and gas comes on top; a buy leaves gas for every exit; else refused insufficient_eth."),
         RuleRow("ONC-28", ENFORCED, f"within {rules.feed_gap_bps_max} bps of the feed", "001 §2.2", "One stake in wei per window, priced once by the median of pools near the feed; else the window does not open."),
     )
+
+
+def _liquidity(rules: Rules) -> str:
+    return "refused not_yet" if rules.lp_share_ppm_max is None else f"at most {decimal_text(rules.lp_share_ppm_max, 4)} % of the liquidity with it"
 
 
 def _delay(rules: Rules) -> str:
@@ -199,6 +203,13 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/onchain/test_own_impact.py::test_onc_23_the_impact_of_one_trade_is_zero",
         "tests/onchain/test_own_impact.py::test_onc_23_equal_buys_and_a_full_sale_bring_what_really_executing_them_brings_to_the_wei",
         "tests/onchain/test_own_impact.py::test_onc_23_trades_fade_and_are_gone_in_time",
+    ),
+    "ONC-21": (
+        "tests/onchain/test_liquidity.py::test_onc_21_opening_and_closing_are_booked_as_they_really_happen_to_the_wei",
+        "tests/onchain/test_liquidity.py::test_onc_21_principal_follows_the_real_price_path_and_fees_are_the_real_ones_less_the_positions_own_share",
+        "tests/onchain/test_liquidity.py::test_onc_21_a_position_is_never_marked_above_what_really_closing_and_selling_everything_brings",
+        "tests/onchain/test_liquidity_refusals.py::test_onc_21_a_share_of_a_tenth_is_taken_and_more_is_not",
+        "tests/onchain/test_liquidity_window.py::test_onc_21_a_window_with_positions_is_replayed_and_recounted_equal_wherever_its_process_ended",
     ),
     "ONC-24": (
         "tests/onchain/test_pieces.py::test_onc_24_a_buy_in_pieces_never_brings_more_than_one_order",

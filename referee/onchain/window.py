@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import orjson
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from ledgers.errors import CorruptJournal, RefereeError
 from ledgers.identity import INTEGER_MAX, canonical_bytes, sha256_hex
@@ -44,7 +37,7 @@ PARAM_CHARS_MAX = 200
 
 
 MODEL_FIELDS = ("harness", "prompt", "plan")
-PROMPT, PLAN = "onchain/trader-1", "onchain/plan-1"
+PROMPT, PLAN = "onchain/trader-2", "onchain/plan-1"
 """The prompts of a model that names none."""
 NO_PLAN = "none"
 

@@ -9,11 +9,11 @@ import orjson
 from ledgers.clock import VirtualClock
 from prompts.library import load_prompt
 from referee.onchain.facts import FACTS_HEAD, PLAN_HEAD, recorded_prompt, run_facts
-from referee.onchain.rules import DEFAULT
+from referee.onchain.rules import DEFAULT, FIRST
 from referee.onchain.run import open_window
 from tests.onchain.paper import T0, PaperChain, Said, live_on
 
-PROMPT = load_prompt("onchain/trader-1").text
+PROMPT = load_prompt("onchain/trader-2").text
 LIMITS = {"steps_max": 12, "turn_ms_max": 300_000}
 
 
@@ -31,6 +31,11 @@ def facts_in(text: str) -> dict:
 async def test_interval_and_rules_are_told_as_the_run_pinned_them_ONC_03():
     told = facts_in(recorded_prompt(PROMPT, run_facts(await opened(), DEFAULT, LIMITS)))
     assert (told["woken_every_s"], told["orders_max"], told["rules_sha256"], told["limits"]) == (10, 8, DEFAULT.sha256(), LIMITS)
+
+
+async def test_onc_21_the_limit_of_a_position_is_told_where_the_rules_have_one():
+    told = [facts_in(recorded_prompt(PROMPT, run_facts(await opened(), rules, LIMITS))) for rules in (DEFAULT, FIRST)]
+    assert [facts.get("lp_share_ppm_max") for facts in told] == [100_000, None]
 
 
 async def test_another_interval_is_told_and_the_prompt_stays_verbatim():

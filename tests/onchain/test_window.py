@@ -67,7 +67,7 @@ MODEL = {"baseline": None, "model": '"m"', "harness": '"h1-16k"'}
 def test_a_model_is_named_with_its_harness_and_prompts_and_restored_with_them(tmp_path, plan):
     window = load_window(written(tmp_path, {}, MODEL | {"plan": plan}))
     assert restored(window.canonical, window.blobs.get) == window
-    assert window.stacks[0].model == ModelAsked(model="m", harness="h1-16k", prompt="onchain/trader-1", plan=None if plan == '"none"' else "onchain/plan-1")
+    assert window.stacks[0].model == ModelAsked(model="m", harness="h1-16k", prompt="onchain/trader-2", plan=None if plan == '"none"' else "onchain/plan-1")
 
 
 @pytest.mark.parametrize("change", [{"model": '"n"'}, {"harness": '"h1-6k"'}, {"prompt": '"onchain/x-1"'}, {"plan": '"none"'}])
