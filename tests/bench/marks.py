@@ -16,7 +16,7 @@ from referee.onchain.events import LEDGERS
 from tests.bench.bare import Bare
 from tests.bench.ground import PURSE_WEI, WALLET, Ground, Recording
 from tests.bench.turns import Result, Seconds, Side, middle, milliseconds, ratio, take_turns
-from tests.bench.web3_client import Web3Client
+from tests.bench.web3_client import Web3Client, understood
 
 HELD_RAW = 10**22
 TRIPS_MAX, ONE_TRIP_HOLDINGS = 1, 100
@@ -90,7 +90,7 @@ async def _bare(bare: Bare, bodies: list[bytes]) -> Seconds:
 
 
 def _routes(ground: Ground, book: Book) -> list[Route]:
-    return [sell_routes(ground.network, ground.graph, holding.token, int(holding.units_raw), WALLET)[0] for holding in book.holdings]
+    return [understood(sell_routes(ground.network, ground.graph, holding.token, int(holding.units_raw), WALLET))[0] for holding in book.holdings]
 
 
 async def _one_call_each(client: Web3Client, routes: Sequence[Route]) -> Seconds:

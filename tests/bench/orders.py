@@ -16,7 +16,7 @@ from tests.bench.bare import Bare
 from tests.bench.delay import DelayProxy
 from tests.bench.ground import WALLET, Ground, Order
 from tests.bench.turns import Result, Seconds, Side, middle, milliseconds, quarters, ratio, take_turns
-from tests.bench.web3_client import Web3Client
+from tests.bench.web3_client import Web3Client, understood
 
 LIMIT_AT = {1: 1.5, 8: 1.25}
 RATE_SHARE_MIN = 0.8
@@ -110,8 +110,8 @@ async def _web3_plays(ground: Ground, client: Web3Client, orders: Sequence[Order
 def _routes(ground: Ground, order: Order) -> Sequence[Route]:
     token, book = order.asked.token, order.books["headline"]
     if order.asked.spend_wei is not None:
-        return buy_routes(ground.network, ground.graph, token, int(order.asked.spend_wei), WALLET)
-    return sell_routes(ground.network, ground.graph, token, int(book.holdings[0].units_raw), WALLET)
+        return understood(buy_routes(ground.network, ground.graph, token, int(order.asked.spend_wei), WALLET))
+    return understood(sell_routes(ground.network, ground.graph, token, int(book.holdings[0].units_raw), WALLET))
 
 
 def _latency(side: str, width: int, taken: dict[str, list[Seconds]]) -> list[Result]:

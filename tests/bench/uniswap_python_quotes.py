@@ -25,8 +25,8 @@ def main() -> None:
     json.dump([_best(pairs, pools, constants.ETH_ADDRESS, *order) for order in asked["orders"]], sys.stdout)
 
 
-def _best(pairs: object, pools: object, ether: str, side: str, token: str, amount: int) -> int:
-    ends = (ether, token) if side == "buy" else (token, ether)
+def _best(pairs: object, pools: object, ether: str, side: str, token: str, size: str) -> int:
+    ends, amount = (ether, token) if side == "buy" else (token, ether), int(size)
     asks = [lambda: pairs.get_price_input(*ends, amount), *(lambda fee=fee: pools.get_price_input(*ends, amount, fee) for fee in FEES)]
     return max(_said(ask) for ask in asks)
 

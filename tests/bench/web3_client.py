@@ -135,7 +135,7 @@ class Web3Client:
         (calls,) = await self._simulated([({}, [read, swap, read])])
         arrived = self._number(calls[-1]) - self._number(calls[0])
         back = sell_routes(self._network, self._ground.graph, route.token, arrived, WALLET)
-        sale = next(each for each in back if each.quoter)
+        sale = understood(back)[0]
         await self._simulated([({}, [read, swap, read]), ({}, self._sale_calls(sale))])
         return arrived
 
@@ -161,6 +161,11 @@ class Web3Client:
 
     def _number(self, call: dict[str, Any]) -> int:
         return self._w3.codec.decode(["uint256"], bytes.fromhex(call["returnData"][2:]))[0]
+
+
+def understood(routes: Sequence[Route]) -> list[Route]:
+    """Routes that this client can build: not split, through SwapRouter02, with a quoter."""
+    return [route for route in routes if route.quoter and not route.parts and all(not hop.pool.fork and hop.pool.venue != "v4" for hop in route.hops)]
 
 
 def _sum(address: str) -> str:
