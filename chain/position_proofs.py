@@ -68,7 +68,16 @@ class Closing:
     """What closing brought, fees apart."""
 
     amounts: tuple[int, int]
+    due: tuple[int, int]
+    """What the pool paid, by its arithmetic: more than what came where a token takes its part of a transfer."""
     gas: int
+
+    def arriving(self, fees: tuple[int, int]) -> tuple[int, int]:
+        """What would arrive of fees, which share a token's transfer with the principal."""
+        first, second = (
+            fee if told >= due - ROUNDING_RAW else fee * told // due for fee, told, due in zip(fees, self.amounts, self.due, strict=True)
+        )  # fmt: skip
+        return first, second
 
 
 class PoolReading:
@@ -194,10 +203,15 @@ class ClosingProof:
             return Stopped("unprovable", "the token's balance could not be put in place")
         _hold_trace(done, [self._close], self._wallet, moved[0])
         brought = _by_side(self._network, self._placed, moved)
-        for told, due in zip(brought, self._principal, strict=True):
+        for token, told, due in zip(self._placed.tokens, brought, self._principal, strict=True):
             if told < due - ROUNDING_RAW:
-                return Stopped("reverted", f"closing brought {told} of {due} units")
-        return Closing((min(brought[0], self._principal[0]), min(brought[1], self._principal[1])), gas)
+                self._hold_shortfall(done, token, told, due)
+        return Closing((min(brought[0], self._principal[0]), min(brought[1], self._principal[1])), self._principal, gas)
+
+    def _hold_shortfall(self, done: Simulated, token: str, told: int, due: int) -> None:
+        """Let a token take its part of what closing brings, as far as its own logs say so too. Raises: ChainFault otherwise."""
+        if is_eth(self._network, token) or told < 0 or logged_net(done[self._close], token, self._wallet) != told:
+            raise ChainFault("inconsistent", f"closing brought {told} units, the pool's arithmetic says {due}")
 
 
 # --- reading --------------------------------------------------------------------------------------------------------

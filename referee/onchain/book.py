@@ -84,6 +84,8 @@ class RunBooks:
 
     def apply(self, event: Event) -> None:
         """Fold one event of this run in. Raises: CorruptJournal when an entry does not hold."""
+        if isinstance(event, (LiquidityOpened, LiquidityClosed)) and set(event.ledgers) != set(event.entry.ledgers):
+            raise CorruptJournal(f"position {event.position} names ledgers {event.ledgers}, its entry {event.entry.ledgers}")
         if isinstance(event, (RunOpened, FillCredited, WindowLiquidated, DelayedReverted, LiquidityOpened, LiquidityClosed)):
             self._post(event.entry)
         self.positions.apply(event)

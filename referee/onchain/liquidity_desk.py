@@ -255,7 +255,8 @@ class LiquidityDesk:
             principal = amounts_of(position.liquidity, price, position.tick_lower, position.tick_upper)
             failure = REVERTED if told.word == REVERTED else UNREADABLE
             return Exit(position, price, principal, fees, 0, failure, told.reason), told
-        return Exit(position, price, told.amounts, fees, told.gas + (COLLECT_GAS[position.venue] if any(fees) else 0)), None
+        gas = told.gas + (COLLECT_GAS[position.venue] if any(fees) else 0)
+        return Exit(position, price, told.amounts, told.arriving(fees), gas), None
 
     async def _closing(self, wallet: str, book: Book, position: Position, header: Header, accrued: Accrued) -> ClosingProof | Stopped:
         placed = Placed(pool_of(position), position.tick_lower, position.tick_upper)
