@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from chain.devnet.devnet import Devnet
 from ledgers.clock import SystemClock
 from ledgers.errors import ChainFault
 from ops import cli
@@ -18,26 +19,33 @@ from tests.onchain.lying import lying_node
 KEY = "s3cr3t-k3y-0123456789abcdef"
 
 
+@pytest.fixture(scope="module")
+def street():
+    """A chain of this module's own: a node forgets states when what others did on it is undone."""
+    with Devnet.build(7, 50) as chain:
+        yield chain
+
+
 async def probed(url: str, network: str = "devnet", rivals: str = ""):
     return await probed_node(Settings(), url, network, rivals, SystemClock())
 
 
-def test_the_local_chains_node_will_do(devnet, capsys):
-    assert cli.main(["probe", devnet.url, "--network", "devnet"]) == 0
+def test_the_local_chains_node_will_do(street, capsys):
+    assert cli.main(["probe", street.url, "--network", "devnet"]) == 0
     told = capsys.readouterr().out
     assert "0 differ, 0 unknown" in told and "This node will do" in told
     assert "eth_simulateV1" in told and "not asked" in told and "V4Quoter" in told
 
 
-def test_the_answer_as_json_has_every_finding(devnet, capsys):
-    assert cli.main(["probe", devnet.url, "--network", "devnet", "--json"]) == 0
+def test_the_answer_as_json_has_every_finding(street, capsys):
+    assert cli.main(["probe", street.url, "--network", "devnet", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["holds"] is True and told["network"] == "devnet"
     assert {row["part"] for row in told["rows"]} >= {"node", "methods", "simulation", "gas", "limits", "code", "prices", "slots"}
 
 
-def test_another_network_differs(devnet, capsys):
-    assert cli.main(["probe", devnet.url]) == 1
+def test_another_network_differs(street, capsys):
+    assert cli.main(["probe", street.url]) == 1
     told = capsys.readouterr().out
     assert "6 differ" in told and "have code" in told and "nothing should be" in told
 
@@ -54,8 +62,8 @@ def test_an_address_that_is_none_is_wrong_use_and_not_shown(url, capsys):
     assert KEY not in capsys.readouterr().err
 
 
-async def test_a_node_in_nitros_shapes_will_do(devnet):
-    async with nitro_node(devnet.url) as node:
+async def test_a_node_in_nitros_shapes_will_do(street):
+    async with nitro_node(street.url) as node:
         text, data, holds = await probed(node.url)
     assert holds
     said = {row["what"]: (row["verdict"], row["found"]) for row in data["rows"]}
@@ -64,7 +72,7 @@ async def test_a_node_in_nitros_shapes_will_do(devnet):
     assert said["client"][1].startswith("nitro/v3")
 
 
-async def test_an_l1_part_that_is_charged_but_not_told_differs(devnet):
+async def test_an_l1_part_that_is_charged_but_not_told_differs(street):
     def untold(params, answer):
         for block in answer:
             for call in block["calls"]:
@@ -72,50 +80,50 @@ async def test_an_l1_part_that_is_charged_but_not_told_differs(devnet):
                     call["gasUsed"] = hex(0x5208 + 20_000)
         return answer
 
-    async with lying_node(devnet.url) as node:
+    async with lying_node(street.url) as node:
         node.by("eth_simulateV1", untold)
         _, data, holds = await probed(node.url)
     said = {row["what"]: row["verdict"] for row in data["rows"]}
     assert not holds and said["transfer with fees"] == "differs"
 
 
-async def test_a_key_that_the_node_repeats_is_not_shown(devnet):
+async def test_a_key_that_the_node_repeats_is_not_shown(street):
     def echo(method, params, row):
         if method == "eth_getBlockReceipts":
             return {"jsonrpc": "2.0", "id": row["id"], "error": {"code": -32000, "message": f"project {KEY} may not"}}
         return row
 
-    async with lying_node(devnet.url, f"/v2/{KEY}") as node:
+    async with lying_node(street.url, f"/v2/{KEY}") as node:
         node.lie(alter=echo)
         text, data, _ = await probed(node.url)
     assert KEY not in text + json.dumps(data) and "may not" in text
 
 
-async def test_a_node_without_simulation_differs(devnet):
+async def test_a_node_without_simulation_differs(street):
     def without(method, params, row):
         return {"jsonrpc": "2.0", "id": row["id"], "error": {"code": -32601, "message": "no such method"}} if method == "eth_simulateV1" else row
 
-    async with lying_node(devnet.url) as node:
+    async with lying_node(street.url) as node:
         node.lie(alter=without)
         _, data, holds = await probed(node.url)
     said = {row["what"]: row["verdict"] for row in data["rows"]}
     assert not holds and said["eth_simulateV1"] == "differs"
 
 
-async def test_a_node_of_nonsense_is_a_fault(devnet):
-    async with lying_node(devnet.url) as node:
+async def test_a_node_of_nonsense_is_a_fault(street):
+    async with lying_node(street.url) as node:
         node.lie(rewrite=lambda body: b"<html>")
         with pytest.raises(ChainFault, match="bad_answer"):
             await probed(node.url)
 
 
-async def test_an_unknown_rival_is_wrong_use(devnet):
+async def test_an_unknown_rival_is_wrong_use(street):
     with pytest.raises(WrongUse, match="no rival named 'nobody'"):
-        await probed(devnet.url, rivals="nobody")
+        await probed(street.url, rivals="nobody")
 
 
-async def test_limits_behind_the_address_are_shown_and_kept(devnet):
-    _, data, _ = await probed(f"{devnet.url}|rps=100000|batch=7")
+async def test_limits_behind_the_address_are_shown_and_kept(street):
+    _, data, _ = await probed(f"{street.url}|rps=100000|batch=7")
     said = {row["what"]: row["found"] for row in data["rows"]}
     assert said["pace"] == "held to 100000 questions a second" and said["batch"].startswith("7 questions")
 
