@@ -15,15 +15,7 @@ from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.network import Network
 from chain.router import Route
-from chain.simulate import (
-    AMOUNT_MAX,
-    NATIVE_LOG,
-    Simulated,
-    Simulation,
-    SlotWrite,
-    logged_net,
-    revert_word,
-)
+from chain.simulate import AMOUNT_MAX, NATIVE_LOG, Simulated, Simulation, SlotWrite, logged_net, revert_word
 from chain.trade import BALANCE_READ_MAX, Purse, crossed, route_txs, shown_wei
 from ledgers.errors import ChainFault
 

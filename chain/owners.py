@@ -15,27 +15,12 @@ from typing import Any
 from chain import calldata
 from chain.calldata import hex_bytes, uint_at
 from chain.header import header_of, header_request
-from chain.logs import (
-    Log,
-    LogFilter,
-    address_of,
-    read_logs,
-    signed,
-    topic,
-    topic_address,
-)
+from chain.logs import Log, LogFilter, address_of, read_logs, signed, topic, topic_address
 from chain.network import Network
 from chain.pools import SLOT0, V4_SLOT0, Pool
 from chain.rpc import RpcDoor, RpcRefused
 from chain.simulate import TRANSFER_TOPIC
-from chain.swaps import (
-    V2_SWAP,
-    V3_BURN,
-    V3_MINT,
-    V4_LIQUIDITY_MODIFIED,
-    V4_SWAP,
-    swap_topic,
-)
+from chain.swaps import V2_SWAP, V3_BURN, V3_MINT, V4_LIQUIDITY_MODIFIED, V4_SWAP, swap_topic
 
 BLOCKS_MAX = 200_000
 """Longest life of a pool whose logs are read whole."""

@@ -27,15 +27,7 @@ from referee.onchain import tool_answers, toolbox
 from referee.onchain.board import Desk
 from referee.onchain.book import Book, Holding
 from referee.onchain.credit import ROUTER, carried, exit_reserve_wei
-from referee.onchain.events import (
-    HEADLINE,
-    BoardTaken,
-    GateTaken,
-    OrderAsked,
-    OrderNotFilled,
-    OrderRefused,
-    Pin,
-)
+from referee.onchain.events import HEADLINE, BoardTaken, GateTaken, OrderAsked, OrderNotFilled, OrderRefused, Pin
 from referee.onchain.round_trip import RoundTrip
 from referee.onchain.rules import Rules
 from referee.onchain.state import RunState, WindowState

@@ -31,37 +31,12 @@ from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import EXIT_UNPROVEN, Book, Holding
-from referee.onchain.credit import (
-    carried,
-    exit_reserve_wei,
-    not_filled,
-    refusal,
-    settle,
-)
+from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
 from referee.onchain.decision import CLOSE_LP, OPEN_LP
-from referee.onchain.events import (
-    HEADLINE,
-    LEDGERS,
-    BoardTaken,
-    FillCredited,
-    GateTaken,
-    HoldingMark,
-    OrderAsked,
-    Pin,
-    Row,
-)
+from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, HoldingMark, OrderAsked, Pin, Row
 from referee.onchain.gate import Gate
 from referee.onchain.liquidity_desk import LiquidityDesk, Sitting
-from referee.onchain.marks import (
-    Quotes,
-    Sale,
-    SellOut,
-    Valued,
-    better_routes,
-    in_order_of_value,
-    sale_of,
-    valued,
-)
+from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
 from referee.onchain.rival_desk import RivalDesk
 from referee.onchain.rival_rows import Rivals, ghost_route
 from referee.onchain.rows import Rows, dumped, part_sale

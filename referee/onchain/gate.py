@@ -15,19 +15,7 @@ from typing import Any
 from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.history import HistoryTrip, is_without_history
-from chain.honeypot import (
-    CLEAR,
-    FLAGGED,
-    HELD_ROUNDING_RAW,
-    UNKNOWN,
-    GhostTrip,
-    OwnTrip,
-    Sale,
-    Verdict,
-    ghost_of,
-    override_of,
-    verdict_of,
-)
+from chain.honeypot import CLEAR, FLAGGED, HELD_ROUNDING_RAW, UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, ghost_of, override_of, verdict_of
 from chain.network import Network
 from chain.router import Route
 from chain.second_look import COOLDOWN, COOLDOWN_OR_LOCK, SecondLook

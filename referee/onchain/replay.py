@@ -18,12 +18,7 @@ from ledgers.events import Event, kind_of
 from ledgers.journal import Record, verify
 from ledgers.money import Wei
 from ledgers.postings import BOOK, ETH, Posting
-from referee.onchain.admission import (
-    NOT_YET,
-    STANDING_ORDER,
-    WINDOW_CLOSED,
-    refused_by_name,
-)
+from referee.onchain.admission import NOT_YET, STANDING_ORDER, WINDOW_CLOSED, refused_by_name
 from referee.onchain.book import asset_of, stake_entry
 from referee.onchain.cadence import mark_interval_ms, rotation, tick_ts_ms, ticks_in
 from referee.onchain.credit import CLEAR, FLAGGED, GAS, MARKET, REFUSALS, settle
@@ -53,18 +48,9 @@ from referee.onchain.events import (
     Woken,
 )  # fmt: skip
 from referee.onchain.further_court import FurtherCourt, is_further
-from referee.onchain.further_events import (
-    DelayedReverted,
-    FurtherBoardTaken,
-    OrderSkipped,
-    RouteRemembered,
-)
+from referee.onchain.further_events import DelayedReverted, FurtherBoardTaken, OrderSkipped, RouteRemembered
 from referee.onchain.liquidity_court import LiquidityCourt
-from referee.onchain.liquidity_events import (
-    LiquidityAccrued,
-    LiquidityClosed,
-    LiquidityOpened,
-)
+from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, LiquidityOpened
 from referee.onchain.marks import COUNTED
 from referee.onchain.opening import paper_wallet
 from referee.onchain.rules import Rules, rules_named

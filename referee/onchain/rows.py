@@ -18,17 +18,7 @@ from chain.network import Network
 from chain.router import Route, Tx
 from chain.rpc import RpcRefused
 from chain.simulate import ETH_MAX, Simulated, Simulation, SimulationRefused, answered
-from chain.trade import (
-    FAILED,
-    PROVEN,
-    REVERTED,
-    UNPROVABLE,
-    Outcome,
-    Purse,
-    TradeSimulation,
-    evidence,
-    shown_wei,
-)
+from chain.trade import FAILED, PROVEN, REVERTED, UNPROVABLE, Outcome, Purse, TradeSimulation, evidence, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
@@ -58,8 +48,8 @@ class Claim:
 
     @property
     def quoters(self) -> list[Tx]:
-        """What to ask; empty when no quoter knows the shape."""
-        asked = [route.quoter for route in (self.whole, self.earlier) if route is not None]
+        """What to ask; empty when no quoter knows the shape, or a hook could tell it anything."""
+        asked = [route.sound_quoter for route in (self.whole, self.earlier) if route is not None]
         return [] if None in asked else [tx for tx in asked if tx is not None]
 
     def read(self, answers: Sequence[bytes | None]) -> int | None:

@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from ledgers.money import MicroUsd, Wei, mul_div_floor
-from referee.onchain.events import (
-    FURTHER_LEDGERS,
-    HEADLINE,
-    PERMISSIVE,
-    RunScored,
-    WindowScored,
-)
+from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, PERMISSIVE, RunScored, WindowScored
 from referee.onchain.rules import Rules
 from referee.onchain.safety import trapped
 from referee.onchain.state import RunState

@@ -90,8 +90,9 @@ class Ground:
         await self.desk.rpc.close()
 
     def token(self, name: str) -> str:
-        """An honest token by symbol or an odd one by kind."""
-        return self.chain.deployment.token(name).address.lower()
+        """An honest token by symbol, one beside the hubs too, or an odd one by kind."""
+        beside = {market.token.symbol: market.token for market in self.chain.deployment.annex.off_path if market.token}
+        return (beside.get(name) or self.chain.deployment.token(name)).address.lower()
 
     def keep(self, choose: Callable[[Pool], bool]) -> None:
         """Let the desk know some pools only."""

@@ -12,13 +12,7 @@ from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.money import Wei
 from referee.onchain.board import header_of_pin
-from referee.onchain.events import (
-    HEADLINE,
-    LEDGERS,
-    PERMISSIVE,
-    FillCredited,
-    RouteSimulated,
-)
+from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, RouteSimulated
 from referee.onchain.rules import DEFAULT, FIRST
 from tests.onchain.given import outcome, said, wei
 from tests.onchain.ground import Ground, Run, boards, gates

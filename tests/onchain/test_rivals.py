@@ -11,30 +11,18 @@ from aiohttp import web
 
 from chain import calldata
 from chain.aggregators.ask import RivalQuote
+from chain.aggregators.rivals import Rivals, rivals_named
+from chain.devnet.annex import OFF_PATH
 from chain.devnet.calls import Tx
+from chain.devnet.rival import KEY
+from chain.devnet.tricks import TRICKS
 from chain.router import buy_routes
 from ledgers.clock import SystemClock, VirtualClock
-from referee.onchain.events import (
-    LEDGERS,
-    BoardTaken,
-    FillCredited,
-)
+from referee.onchain.events import LEDGERS, BoardTaken, FillCredited, OrderAsked
 from referee.onchain.rules import DEFAULT, FIRST, PAPER, rules_named
 from tests.onchain.given import outcome, said, wei
 from tests.onchain.ground import WALLET, Ground, Run, boards, gates, transactions
-from tests.onchain.rival import (
-    CHOOSY,
-    ROUTER,
-    THIEF,
-    Call,
-    RivalServer,
-    Told,
-    Wanted,
-    gives,
-    listed,
-    moves,
-    rival_server,
-)
+from tests.onchain.rival import CHOOSY, ROUTER, THIEF, Call, RivalServer, Told, Wanted, gives, listed, moves, rival_server
 from tests.onchain.test_two_ledgers import check_order
 
 
@@ -457,3 +445,50 @@ async def test_a_failed_rival_does_not_turn_no_route_or_a_revert_into_a_fault(gr
     assert await run.say(run.buy("pausable_paused", "0.01 eth")) == ["no_route"]
     ground.graph = ground.desk.graph = rival.whole
     assert await run.say(run.buy("pausable_paused", "0.01 eth")) == ["reverted"]
+
+
+# --- the local chain's own rival, in two wire shapes --------------------------------------------------------------------
+
+
+@pytest.fixture
+async def local(ground):
+    """Asks the rival that stands beside the local chain: each call is a way to it with a budget of its own."""
+    with ground.chain.rival() as standing:
+        opened = []
+
+        def asking() -> Rivals:
+            opened.append(Rivals(rivals_named(["kyberswap", "0x"], "devnet", {"0x": KEY}, standing.base_urls), SystemClock()))
+            return opened[-1]
+
+        ground.desk.rules = replace(DEFAULT, rival_answer_ms_max=1_000)
+        yield asking
+        for rivals in opened:
+            await rivals.close()
+
+
+async def test_onc_06_the_local_rival_is_credited_what_it_really_brings_where_it_is_better(ground, local, run):
+    """It goes where two hubs alone do not reach as deep."""
+    wins = set()
+    for name in OFF_PATH:
+        ground.desk.rivals = local()
+        (events,) = await run.decide(run.buy(name, "0.1 eth"))
+        fill = outcome(events)
+        assert isinstance(fill, FillCredited), fill
+        wins.add(fill.route.split(" ")[0])
+        assert executed(ground, run, name, -1) == (int(fill.arrival_raw), -int(wei("0.1 eth")), int(fill.gas_wei))
+        ground.settle()
+    assert wins & {"kyberswap", "0x"}, wins
+
+
+async def test_onc_05_each_trick_of_the_local_rival_costs_nothing_but_its_row(ground, local):
+    told = {}
+    for trick in ground.chain.deployment.annex.tricks:
+        order = OrderAsked(index=0, side="buy", token=trick.token.address.lower(), spend_wei=wei("0.01 eth"), amount_raw=None, sell_all=False)
+        ends = []
+        for ground.desk.rivals in (None, local()):
+            (events,) = await Run(ground).decide(order)
+            ends.append([said(events, ledger) for ledger in LEDGERS])
+        assert ends[0] == ends[1] == ["filled", "filled"], (trick.name, ends)
+        told[trick.name] = {row.reason or row.status for row in boards(events)[0].rows if row.source != "router"}
+    assert {name for name, words in told.items() if "proven" in words} <= {"promises_more", "other_units"}, told
+    assert set(told) == set(TRICKS)

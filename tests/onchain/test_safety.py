@@ -9,13 +9,7 @@ import pytest
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import entry_of
 from referee.onchain.credit import refusal
-from referee.onchain.events import (
-    HEADLINE,
-    LEDGERS,
-    PERMISSIVE,
-    HoldingMark,
-    WindowLiquidated,
-)
+from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, HoldingMark, WindowLiquidated
 from referee.onchain.rules import DEFAULT, FIRST
 from referee.onchain.safety import trapped, unknown_refusals
 from referee.onchain.score import score_run
