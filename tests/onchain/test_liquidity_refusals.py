@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from chain.calldata import APPROVE, PERMIT2_APPROVE, balance_of, eth_balance
+from chain.devnet.calls import Tx, encode
 from chain.devnet.hooks import HOOKS
-from chain.pools import NATIVE, Pool
+from chain.pools import NATIVE, Pool, discover, read_states
+from chain.position_proofs import INCREASE_LIQUIDITY, MODIFY_LIQUIDITY
+from ledgers.errors import ChainFault
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, OrderRefused
 from referee.onchain.liquidity_events import LiquidityOpened
 from tests.onchain.given import outcome, said
-from tests.onchain.ground import Ground, Run
+from tests.onchain.ground import WALLET, Ground, Run
 from tests.onchain.pooling import around, churn, closing, opening, pool_of, pooled, sizes, tick_of
 
 CHANGING = {spec.name for spec in HOOKS if spec.flags & 0b1111}
@@ -244,3 +248,147 @@ async def test_onc_21_logs_that_are_always_left_out_leave_no_mark_and_no_closing
         await run.worth()
     assert await run.say(closing(opened.position)) == ["fault"]
     assert tick_of(ground, pool) and run.book().position(opened.position).fees == (TokenRaw(0), TokenRaw(0)) and NATIVE
+
+
+# --- tokens that change their minds ---------------------------------------------------------------------------------
+
+
+async def own_pool(ground: Ground, name: str) -> Pool:
+    """A v3 pool against WETH of a token that has none, made and filled by the token's owner."""
+    keeper, venues = ground.chain.deployment.cast.zookeeper, ground.chain.deployment.venues
+    token, weth = ground.token(name), ground.network.weth
+    place = venues.place("v3", token, weth, 3_000)
+    amounts = tuple(10**21 if side == token else 10**19 for side in (place.token0, place.token1))
+    ground.chain.fund(keeper, 10**21)
+    wrap = Tx(sender=keeper, to=weth, data=encode("deposit()"), value_wei=10**20)
+    approvals = [tx for side in (token, weth) for tx in venues.approvals(keeper, side, "v3")]
+    receipts = ground.chain.send(wrap, *approvals, *venues.open(keeper, place, *amounts))
+    assert {receipt["status"] for receipt in receipts} == {"0x1"}
+    for pool in await discover(ground.desk.rpc, ground.network, 0, ground.chain.height):
+        ground.graph.add(pool)
+    ground.graph.states.update(await read_states(ground.desk.rpc, ground.network, ground.graph.pools.values(), ground.chain.height))
+    ground.settle()
+    return ground.graph.pools[place.key.lower()]
+
+
+async def test_onc_21_a_token_that_takes_a_tenth_of_what_pools_pay_leaves_that_to_a_closing(ground, run):
+    pool = await own_pool(ground, "tax_buy")
+    run.grant("tax_buy", 10**20)
+    (events,) = await run.decide(opening(pool, around(ground, pool), (10**16, 10**18) if pool.token0 == ground.network.weth else (10**18, 10**16)))
+    opened = outcome(events)
+    assert isinstance(opened, LiquidityOpened), opened
+    ground.owner("tax_buy", "markPool(address)", pool.key)
+    ground.settle()
+    (mark,) = (await run.worth()).positions
+    closed = outcome((await run.decide(closing(opened.position)))[0])
+    put, back = ((event.amount0_raw, event.amount1_raw)[pool.token0 == ground.network.weth] for event in (opened, closed))
+    assert int(back) == int(put) * 9 // 10 or abs(int(back) - int(put) * 9 // 10) <= 2
+    assert (mark.amount0_raw, mark.amount1_raw) == (closed.amount0_raw, closed.amount1_raw)
+
+
+async def test_onc_21_a_position_whose_token_moves_no_more_counts_nothing_and_comes_back_when_it_does(ground, run):
+    pool = await own_pool(ground, "pausable")
+    run.grant("pausable", 10**20)
+    (events,) = await run.decide(opening(pool, around(ground, pool), (10**16, 10**18) if pool.token0 == ground.network.weth else (10**18, 10**16)))
+    opened = outcome(events)
+    ground.owner("pausable", "pause(bool)", True)
+    ground.settle()
+    worth = await run.worth()
+    (mark,) = worth.positions
+    assert (mark.status, mark.value_wei) == ("reverted", Wei(0)) and mark.reason and worth.value_wei == worth.eth_wei
+    assert await run.say(closing(opened.position)) == ["reverted"] and run.book().position(opened.position)
+    ground.owner("pausable", "pause(bool)", False)
+    ground.settle()
+    assert (await run.worth()).positions[0].value_wei > Wei(0) and await run.say(closing(opened.position)) == ["closed"]
+
+
+# --- nodes that lie -------------------------------------------------------------------------------------------------
+
+
+def lie_about(change):
+    """Let every simulated call be answered otherwise."""
+
+    def answer(request, told):
+        if request["method"] != "eth_simulateV1" or "result" not in told:
+            return told
+        for asked, block in zip(request["params"][0]["blockStateCalls"], told["result"], strict=True):
+            for question, call in zip(asked["calls"], block["calls"], strict=True):
+                change(question, call)
+        return told
+
+    return answer
+
+
+def more_liquidity(question, call):
+    for log in call["logs"]:
+        if log["topics"][0] in (INCREASE_LIQUIDITY, MODIFY_LIQUIDITY):
+            words = [log["data"][2 + 64 * at : 66 + 64 * at] for at in range((len(log["data"]) - 2) // 64)]
+            at = 0 if log["topics"][0] == INCREASE_LIQUIDITY else 2
+            words[at] = f"{int(words[at], 16) + 1:064x}"
+            log["data"] = "0x" + "".join(words)
+
+
+def no_logs(question, call):
+    if question["from"] == WALLET and question["data"][:10] not in ("0x" + APPROVE, "0x" + PERMIT2_APPROVE):
+        call["logs"] = []
+
+
+def much_ether(question, call):
+    if question["data"] == eth_balance(WALLET):
+        call["returnData"] = "0x" + f"{2**255:064x}"
+
+
+def growing_ether(question, call):
+    """Every look at the wallet's ETH finds more of it."""
+    if question["data"] == eth_balance(WALLET):
+        growing_ether.looks += 1
+        call["returnData"] = f"0x{int(call['returnData'], 16) + growing_ether.looks * 10**15:064x}"
+
+
+growing_ether.looks = 0
+
+
+def growing_tokens(question, call):
+    if question["data"] == balance_of(WALLET):
+        growing_tokens.looks += 1
+        call["returnData"] = f"0x{int(call['returnData'], 16) + growing_tokens.looks * 10**18:064x}"
+
+
+growing_tokens.looks = 0
+
+
+def other_number(question, call):
+    for log in call["logs"]:
+        if len(log["topics"]) == 4 and log["topics"][1] == "0x" + "0" * 64:
+            log["topics"][3] = f"0x{7:064x}"
+
+
+@pytest.mark.parametrize("lie", [more_liquidity, no_logs, much_ether, growing_ether, growing_tokens, other_number], ids=lambda lie: lie.__name__)
+@pytest.mark.parametrize("kind", ["v3 weth LEAF", "v4 eth PINE"])
+async def test_onc_10_a_node_that_lies_opens_closes_and_marks_no_position_better_than_it_is(ground, run, kind, lie):
+    pool = pool_of(ground, kind)
+    opened = await pooled(run, pool)
+    ground.settle()
+    honest = run.copy()
+    truth = (await honest.worth()).positions[0].value_wei
+    closed = outcome((await honest.decide(closing(opened.position)))[0])
+    before = run.book()
+    ground.wire.answer = lie_about(lie)
+    ticks = around(ground, pool)
+    (events,) = await run.copy().decide(opening(pool, ticks, sizes(ground, run, pool)))
+    ended = outcome(events)
+    if isinstance(ended, LiquidityOpened):
+        assert lie is other_number
+    else:
+        assert said(events) in ("fault", "unprovable_no_quote"), ended
+    (events,) = await run.decide(closing(opened.position))
+    ended = outcome(events)
+    if said(events) == "closed":
+        assert (ended.amount0_raw, ended.amount1_raw, ended.entry) == (closed.amount0_raw, closed.amount1_raw, closed.entry)
+    else:
+        assert said(events) in ("fault", "unprovable_no_quote", "reverted") and run.book() == replace(before, positions=run.book().positions)
+        try:
+            (mark,) = (await run.worth()).positions
+        except ChainFault:
+            return
+        assert mark.value_wei <= truth
