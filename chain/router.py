@@ -64,6 +64,16 @@ class Route:
     """What it would bring if its pools were as their cached states say; 0 where that is unknown."""
 
     @property
+    def hooked(self) -> bool:
+        """Whether a hook is crossed: it may tell a quoter something else than it does in a swap."""
+        return any(hop.pool.hooked for hop in self.hops)
+
+    @property
+    def sound_quoter(self) -> Tx | None:
+        """The quoter where its word may stand in for a swap that cannot be simulated; none where a hook is crossed."""
+        return None if self.hooked else self.quoter
+
+    @property
     def ways(self) -> tuple[Part, ...]:
         """What goes which way, split or not."""
         return self.parts or (Part(self.amount, self.hops),)

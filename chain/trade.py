@@ -215,7 +215,7 @@ class TradeSimulation:
         before, after = (self._tokens(done, handle) for handle in (self._before, self._after))
         misplaced = self._held.slot is not None and before is not None and before != self._held.amount_raw
         if misplaced and self.route.side == "sell" and before is not None and before < self.route.amount:
-            return Outcome(UNPROVABLE, "slot", quoted)
+            return Outcome(UNPROVABLE, "slot", self._believed(quoted))
         for handle in (*self._granted, *self._approvals.values(), self._swap):
             if not done[handle].ok:
                 return Outcome(REVERTED, revert_word(done[handle]), quoted)
@@ -228,8 +228,12 @@ class TradeSimulation:
     def _claimable(self, eth_gained: int, quoted: int | None) -> int | None:
         """What may be claimed of a sale that went through without being a proof: never more than it brought."""
         if self.route.side == "buy" or quoted is None:
-            return quoted
+            return self._believed(quoted)
         return max(min(quoted, eth_gained), 0)
+
+    def _believed(self, quoted: int | None) -> int | None:
+        """What a quoter says where nothing bounds it: nothing, where a hook could tell it anything."""
+        return None if self.route.hooked else quoted
 
     def _tokens(self, done: Simulated, handle: Handle) -> int | None:
         try:
@@ -269,7 +273,7 @@ class TradeSimulation:
             return Outcome(FAILED, objection, quoted)
         units = self._storage_units(done, units)
         if units <= 0:
-            return Outcome(UNPROVABLE, "slot", quoted)
+            return Outcome(UNPROVABLE, "slot", self._believed(quoted))
         return Outcome(
             PROVEN, "", quoted, arrival, units, logged,
             done[self._swap].gas_used,

@@ -171,7 +171,7 @@ def _take_next(sale: Sale) -> bool:
 
 
 class Quotes:
-    """What the quoters promise for every route of every holding, read beside the sales."""
+    """What the quoters promise for every route of every holding that crosses no hook, read beside the sales."""
 
     def __init__(self, network: Network, pin: Header, sales: Sequence[Sale], echo: Echo | None = None) -> None:
         sim = self.simulation = Simulation(network, pin)
@@ -179,7 +179,7 @@ class Quotes:
             echo.begin(sim)
         sim.block(balances_wei={})
         self._asked = [
-            (sale, route, sim.view(route.quoter.to, route.quoter.data)) for sale in sales for route in sale.routes if route.quoter
+            (sale, route, sim.view(quoter.to, quoter.data)) for sale in sales for route in sale.routes if (quoter := route.sound_quoter)
         ]
 
     def read(self, done: Simulated) -> None:
@@ -213,18 +213,14 @@ def _expected(sale: Sale, route: Route) -> int | None:
     if route.label in sale.tried:
         return sale.tried[route.label]
     said = _said(sale, route)
-    parts = [(sale.tried[each.label], _said(sale, each)) for each in sale.routes if each.label in sale.tried and not _hooked(each)]
+    parts = [(sale.tried[each.label], _said(sale, each)) for each in sale.routes if each.label in sale.tried and not each.hooked]
     shares = [said * gross // of for gross, of in parts if of] if said is not None else []
     return max(shares, default=said)
 
 
 def _said(sale: Sale, route: Route) -> int | None:
     """What is said of a route: by its quoter, or where it has none and sales are tried, by the pools' states."""
-    return sale.quotes.get(route.label, (route.promised or None) if sale.tried and route.quoter is None else None)
-
-
-def _hooked(route: Route) -> bool:
-    return any(hop.pool.hooked for hop in route.hops)
+    return sale.quotes.get(route.label, (route.promised or None) if sale.tried and route.sound_quoter is None else None)
 
 
 def marked(sale: Sale, approved: frozenset[str], gas_price_wei: Wei) -> HoldingMark:

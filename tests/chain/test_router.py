@@ -244,6 +244,12 @@ def test_mixed_routes_have_no_quoter_and_the_others_have():
     }  # fmt: skip
 
 
+def test_a_quoter_is_no_word_for_a_swap_where_a_hook_is_crossed():
+    hooked, plain = pool("v4", TOKEN, NATIVE, hooks=HOOK), pool("v4", TOKEN, NATIVE)
+    routes = [route for routes in both_ways(graph_of(hooked, plain)) for route in routes]
+    assert {(route.hooked, route.quoter is not None, route.sound_quoter is not None) for route in routes} == {(True, True, False), (False, True, True)}
+
+
 def test_the_same_route_for_another_wallet_differs_in_the_wallet_only():
     graph = graph_of(pool("v2", TOKEN, WETH), pool("v3", TOKEN, WETH), pool("v4", TOKEN, NATIVE), pool("v2", TOKEN, USDG), pool("v3", WETH, USDG))
     for route in (route for routes in both_ways(graph) for route in routes):
