@@ -8,12 +8,15 @@ from dataclasses import replace
 import pytest
 from aiohttp import ClientSession
 
+from chain.balance_slot import SlotBook
 from chain.gas import SWAP_GAS_LIMIT
 from chain.header import Header, header_of, header_request
 from chain.lane import REMOTE_TRIES, LaneLimits
 from chain.logs import LogFilter, read_logs
+from chain.market import MarketIndex
 from chain.network import load_network
-from chain.pools import CREATIONS
+from chain.pools import CREATIONS, PoolGraph
+from chain.price import eth_usd
 from chain.probe import probe
 from chain.router import Tx
 from chain.rpc import Lane, RpcDoor, RpcRefused
@@ -101,6 +104,31 @@ async def test_a_gate_says_the_same_where_number_does_not_move(chain):
         await ground.close()
     (here,), (there,) = ([event for event in events if isinstance(event, GateTaken)] for events in (plain, told))
     assert (here.verdict, here.exit_provable, here.buy_arrival_raw) == (there.verdict, there.exit_provable, there.buy_arrival_raw)
+
+
+async def test_the_market_is_seen_alike(chain):
+    chain.step(3)
+    chain.mine()
+    seen = []
+    async with beside(chain) as (node, door):
+        for url in (chain.url, node.url):
+            each = RpcDoor([Lane("node", url, PATIENT)], clock=SystemClock())
+            index = MarketIndex(each, NETWORK, PoolGraph(NETWORK))
+            await index.advance(chain.height)
+            pin = header_of(await each.call(*header_request(chain.height)))
+            seen.append((index.snapshot(pin, eth_usd_micro_usd=None, tokens_max=100), (await eth_usd(each, NETWORK, index.graph, chain.height)).micro_usd))
+            await each.close()
+    assert seen[0] == seen[1] and seen[0][0].tokens
+
+
+async def test_balance_slots_are_found_without_access_lists(chain):
+    chain.mine(2)
+    async with beside(chain) as (_, door):
+        pin = header_of(await door.call(*header_request(chain.height)))
+        plain = RpcDoor([Lane("node", chain.url)], clock=SystemClock())
+        for token in (NETWORK.weth, NETWORK.usdg, chain.deployment.token("LEAF").address.lower()):
+            assert await SlotBook(door).of(token, SENDER, pin) == await SlotBook(plain).of(token, SENDER, pin) is not None
+        await plain.close()
 
 
 async def test_gas_that_is_charged_holds_the_l1_part_exactly_once(chain):
