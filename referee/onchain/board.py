@@ -426,8 +426,14 @@ class DecisionDesk:
 
         Shapes: for each board its gates, the best row's first."""
         gates = [self._gates_of(rows, order_id) for rows in boards]
+        try:
+            answers = iter(await self._asked(simulation for several in gates for gate in several for simulation in gate.simulations))
+        except ChainFault:
+            if not any(gate.foreign for several in gates for gate in several):
+                raise
+            gates = [[gate for gate in several if not gate.foreign] for several in gates]  # no rival may make the order fail
+            answers = iter(await self._asked(simulation for several in gates for gate in several for simulation in gate.simulations))
         every = [gate for several in gates for gate in several]
-        answers = iter(await self._asked(simulation for gate in every for simulation in gate.simulations))
         again = [gate.hear([next(answers) for _ in gate.simulations], self._desk.rules) for gate in every]
         with suppress(ChainFault):
             answers = iter(await self._asked(simulation for simulations in again for simulation in simulations))

@@ -7,6 +7,7 @@ order. Source: 001 §2.2; ONC-05, ONC-07.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,15 +48,11 @@ class RivalDesk:
     _waited_ms: int = field(default=0, init=False)
 
     async def ask(self, boards: Sequence[Rows]) -> list[Answers]:
-        """Ask once for each size. Shapes: for each board, one answer of every rival. Raises: nothing."""
-        begun_ms, told, answers = self.clock.monotonic_ms(), {}, []
-        for rows in boards:
-            size_raw = rows.variant.size_raw
-            if size_raw not in told:
-                told[size_raw] = await self._ask(rows.variant)
-            answers.append(told[size_raw])
+        """Ask once for each size, all at once. Shapes: for each board, one answer of every rival. Raises: nothing."""
+        begun_ms, sizes = self.clock.monotonic_ms(), {rows.variant.size_raw: rows.variant for rows in boards}
+        told = dict(zip(sizes, await asyncio.gather(*(self._ask(variant) for variant in sizes.values())), strict=True))
         self._waited_ms += self.clock.monotonic_ms() - begun_ms
-        return answers
+        return [told[rows.variant.size_raw] for rows in boards]
 
     async def _ask(self, variant: Variant) -> Answers:
         assert self.rules.rival_answer_ms_max is not None

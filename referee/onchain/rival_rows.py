@@ -29,7 +29,9 @@ from ledgers.plain_text import plain_text
 from referee.onchain.variant import Variant
 
 LABEL_CHARS_MAX = 120
-VIA_MAX, VIA_CHARS_MAX = 8, 40
+VIA_MAX, VIA_CHARS_MAX, REASON_CHARS_MAX = 8, 40, 40
+CALLDATA_CHARS_MAX = 2 + 2 * 24 * 1024
+"""Longer calldata is not simulated: a gate sends it some ten times over in one request, which a node must still take."""
 LOWEST_CONTRACT = 0x10000
 """Below it are precompiles, and nobody."""
 DELEGATED = bytes.fromhex("ef01")
@@ -180,7 +182,7 @@ def _label(answer: RivalQuote | RivalSilent, taken: set[str]) -> str:
 def _objection(network: Network, graph: PoolGraph, variant: Variant, answer: RivalQuote | RivalSilent) -> str:
     """Why an answer is not simulated, in one word; empty when it is."""
     if isinstance(answer, RivalSilent):
-        return answer.reason
+        return plain_text(answer.reason, REASON_CHARS_MAX)
     if answer.rfq:
         return RFQ
     if _is_bad(network, graph, variant, answer):
@@ -191,7 +193,7 @@ def _objection(network: Network, graph: PoolGraph, variant: Variant, answer: Riv
 def _is_bad(network: Network, graph: PoolGraph, variant: Variant, quote: RivalQuote) -> bool:
     """Whether a transaction spends something else, or goes, or has its allowance go, where no swap does."""
     buy = variant.asked.side == "buy"
-    if quote.tx.value_wei != (variant.size_raw if buy else 0) or not quote.tx.data.startswith("0x"):
+    if quote.tx.value_wei != (variant.size_raw if buy else 0) or not quote.tx.data.startswith("0x") or len(quote.tx.data) > CALLDATA_CHARS_MAX:
         return True
     nowhere = {network.permit2, network.multicall3, variant.purse.wallet, variant.asked.token, READER, *(holding.token for holding in variant.book.holdings)}
     allowed = {network.permit2}

@@ -440,6 +440,22 @@ async def test_a_node_that_is_away_for_the_rivals_round_trip_costs_rows_only(gro
     assert (said(events), row.status) == ("filled", "failed")
 
 
+async def test_a_node_that_takes_no_gate_with_a_rival_in_it_gates_our_own_row_alone(ground, rival, run):
+    def refuses(asked: dict, told: dict) -> dict:
+        blocks = asked["params"][0]["blockStateCalls"] if asked["method"] == "eth_simulateV1" else []
+        heavy = len(blocks) > 1 and any(call["to"] == ROUTER for block in blocks for call in block["calls"])
+        return told | {"error": {"code": -32005, "message": "too much"}} if heavy else told
+
+    ground.wire.answer = refuses
+    (events,) = await run.decide(run.buy("ACRN", SPEND))
+    assert said(events) == "filled" and outcome(events).route in {row.route for row in rows_of(boards(events)[0], "router")}
+
+
+async def test_calldata_past_the_bound_is_not_simulated(rival, run):
+    telling(rival, *[Call(THIEF, "0x")] * 400)
+    assert await row_of(run) == "bad_transaction"
+
+
 async def test_a_failed_rival_does_not_turn_no_route_or_a_revert_into_a_fault(ground, rival, run):
     rival.page = lambda request: page()
     assert await run.say(run.buy("pausable_paused", "0.01 eth")) == ["no_route"]
