@@ -63,7 +63,7 @@ class LiquidityCourt:
         for ledger in event.ledgers:
             position = self._position(event.run_id, ledger, event.position)
             self.same("fees", (event.fees0_raw, event.fees1_raw), _at_most((event.fees0_raw, event.fees1_raw), position.fees))
-            self.same("pin.block", event.pin.block, position.block)
+            self.same("pin.block", event.pin.block, min(event.pin.block, position.block))
             self.same("entry", event.entry, closing_entry(event.ledgers, position, amounts, fees, int(event.gas_wei)))
 
     def marked(self, run_id: str, ledgers: Sequence[str], marks: Sequence[PositionMark]) -> tuple[Wei, Wei, dict[tuple[str, str], int]]:

@@ -61,10 +61,10 @@ class Follower:
     async def to(self, run_id: str, ledgers: tuple[str, ...], positions: Sequence[Position], header: Header, ts_ms: int) -> Accrued:
         """Carry one ledger's positions of one pool on to a block.
 
-        Raises: ChainFault; `behind` when they are already counted beyond it, and what the logs cannot be healed of."""
-        if beyond := [position for position in positions if position.block > header.block]:
-            raise ChainFault("behind", f"position {beyond[0].id} is counted up to block {beyond[0].block}, asked was block {header.block}")
-        return await self._walk(run_id, ledgers, pool_of(positions[0]), ts_ms).over(positions, header)
+        Raises: ChainFault; `behind` when they are already counted beyond it and it is no longer known how far they were there, and
+        what the logs cannot be healed of."""
+        walk = self._walk(run_id, ledgers, pool_of(positions[0]), ts_ms)
+        return await (walk.back(positions, header) if any(position.block > header.block for position in positions) else walk.over(positions, header))
 
     def _walk(self, run_id: str, ledgers: tuple[str, ...], pool: Pool, ts_ms: int) -> _Walk:
         return _Walk(self, pool, run_id, ledgers, ts_ms, self._tracks.setdefault((run_id, pool.key), []))
@@ -99,9 +99,21 @@ class _Walk:
         if track.path.block < header.block or self._unheld:
             track = await self._carried(track, header)
         self.keep(track)
+        return self._read(track)
+
+    def _read(self, track: Track) -> Accrued:
         self._accrued.fees_of = {name: paper.fees() for (name, _), paper in zip(track.who, track.path.positions, strict=True)}
         self._accrued.price_of = {self._pool.key: track.path.sqrt_price_x96}
         return self._accrued
+
+    async def back(self, positions: Sequence[Position], header: Header) -> Accrued:
+        """How far positions were at a block that they are already counted beyond: a pin may be older than one that came first."""
+        who = sorted((position.id, position.liquidity) for position in positions)
+        for track in self._tracks:
+            if sorted(track.who) == who and track.path.block <= header.block:
+                followed = await follow(self._rpc, self._network, self._pool, track.path, header)
+                return self._read(Track(track.who, followed.path))
+        raise ChainFault("behind", f"position {who[0][0]} is counted beyond block {header.block}")
 
     async def now(self, header: Header) -> PoolPath:
         """The pool at the pinned block without any position: carried on from what is known of it, else read."""

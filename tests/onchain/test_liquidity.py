@@ -8,6 +8,7 @@ import pytest
 
 from chain.pools import Pool
 from chain.positions import is_eth
+from ledgers.errors import ChainFault
 from ledgers.money import TokenRaw
 from ledgers.postings import BOOK, ETH
 from referee.onchain.board import Desk, header_of_pin
@@ -274,3 +275,55 @@ async def test_onc_21_amounts_put_in_by_price_lie_within_the_prices_on_the_pools
     assert isinstance(opened, LiquidityOpened), opened
     assert 1.0001**opened.tick_lower >= 0.5 > 1.0001 ** (opened.tick_lower - pool.tick_spacing)
     assert 1.0001**opened.tick_upper <= 2 < 1.0001 ** (opened.tick_upper + pool.tick_spacing)
+
+
+# --- blocks that come late, or go -----------------------------------------------------------------------------------
+
+
+async def test_onc_21_a_mark_on_a_block_before_the_last_one_counts_what_was_there_then(ground, run):
+    """A pin may be older than one that was valued first."""
+    pool = pool_of(ground, "v4 eth PINE")
+    await pooled(run, pool)
+    ground.settle()
+    run.fold((await run.worth()).accrued)
+    churn(ground, pool)
+    ground.settle()
+    pin = await ground.desk.pin()
+    books = tuple(run.books.both(run.run_id).values())
+    (before,) = await another_desk(run).value(run.run_id, run.wallet, books, pin)
+    churn(ground, pool)
+    ground.settle()
+    later = await run.worth()
+    run.fold(later.accrued)
+    (late,) = await ground.desk.value(run.run_id, run.wallet, tuple(run.books.both(run.run_id).values()), pin)
+    assert late.positions == before.positions and not late.accrued
+    assert late.positions[0].fees1_raw < later.positions[0].fees1_raw
+    with pytest.raises(ChainFault, match="behind"):
+        await another_desk(run).value(run.run_id, run.wallet, tuple(run.books.both(run.run_id).values()), pin)
+
+
+@pytest.mark.parametrize("kind", ["v3 weth LEAF", "v4 eth PINE"])
+@pytest.mark.parametrize("known", [True, False], ids=["same process", "another process"])
+async def test_onc_21_fees_of_blocks_that_are_lost_are_counted_again_on_the_chain_that_stays(ground, run, kind, known):
+    pool = pool_of(ground, kind)
+    await pooled(run, pool)
+    ground.settle()
+    run.fold((await run.worth()).accrued)
+    fork = ground.chain.snapshot()
+    churn(ground, pool, 10**18)
+    ground.settle()
+    lost = await run.worth()
+    run.fold(lost.accrued)
+    ground.chain.revert(fork)
+    churn(ground, pool, 10**17)
+    churn(ground, pool, 10**17)
+    ground.settle()
+    pin = await ground.desk.pin()
+    desk = ground.desk if known else another_desk(run)
+    (told,) = await desk.value(run.run_id, run.wallet, tuple(run.books.both(run.run_id).values()), pin)
+    clean = run.copy()
+    clean.books, clean.events = type(run.books)(), []
+    clean.fold([event for event in run.events if not isinstance(event, LiquidityAccrued)])
+    (truth,) = await another_desk(run).value(run.run_id, run.wallet, tuple(clean.books.both(run.run_id).values()), pin)
+    assert told.positions == truth.positions and told.positions[0].fees1_raw < lost.positions[0].fees1_raw
+    assert [event.healed for event in told.accrued] == ["reorg"]
