@@ -60,8 +60,8 @@ class HomeRivals:
         written = await asyncio.to_thread(standing.read, self._folder)
         at = written.rival_url if written is not None else ""
         if at != self._at:
-            await self._rivals.close()
-            self._at, self._rivals = at, self._named(at)
+            before, self._at, self._rivals = self._rivals, at, self._named(at)
+            await before.close()
         if not at:
             return tuple(RivalSilent(source=name, reason="dead", detail="the local chain has no rival", latency_ms=0) for name in self.names)
         return await self._rivals.ask(ask)
