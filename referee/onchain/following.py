@@ -24,6 +24,8 @@ from referee.onchain.valuing import mark_after, trades_of
 FAULT = "fault"
 PIN_AGAIN_MS = 250
 """Between looks for a block that is late enough."""
+QUIET_WAIT_MS_MAX = 2_000
+"""Longest wait for the orders of others before own impact is simulated all the same."""
 PIN_WAIT_MS_MAX = 30_000
 """A chain that has no such block so long after the delay is at fault."""
 
@@ -53,9 +55,11 @@ async def follow(live: LiveWindow, run_id: str, tick: int, followed: Sequence[Fo
 
 async def own_impact(live: LiveWindow, run_id: str, tick: int, followed: Sequence[Followed]) -> None:
     """Simulate orders again at their own block, after the run's earlier trades (ONC-23)."""
-    async with live.further_writing[run_id]:
-        quoted = _quoted(live, run_id, followed)
-        await _orders(live, run_id, IMPACT, tick, quoted, quoted, followed)
+    async with live.felt[run_id]:
+        await _quiet(live)
+        async with live.further_writing[run_id]:
+            quoted = _quoted(live, run_id, followed)
+            await _orders(live, run_id, IMPACT, tick, quoted, quoted, followed)
 
 
 async def delayed(live: LiveWindow, run_id: str, tick: int, followed: Sequence[Followed]) -> None:
@@ -70,6 +74,16 @@ async def delayed(live: LiveWindow, run_id: str, tick: int, followed: Sequence[F
             return
         async with live.further_writing[run_id]:
             await _orders(live, run_id, DELAYED, tick, quoted, pin, followed)
+
+
+async def _quiet(live: LiveWindow) -> None:
+    """Let the orders of others go first, for as long as the block is sure to be there."""
+    waits = [asyncio.ensure_future(live.quiet.wait()), asyncio.ensure_future(live.alarm.until(live.clock.now_ms() + QUIET_WAIT_MS_MAX))]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 def _quoted(live: LiveWindow, run_id: str, followed: Sequence[Followed]) -> Pin:

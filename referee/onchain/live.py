@@ -84,8 +84,14 @@ class LiveWindow:
     """By run: the same for its further ledgers; taken before the other where both are."""
     delaying: dict[str, asyncio.Lock] = field(init=False)
     """By run: held while a decision waits for its delay, so that decisions stay in their order."""
+    felt: dict[str, asyncio.Lock] = field(init=False)
+    """By run: held while own impact waits for a quiet moment, for the same reason."""
     following: Counter[str] = field(default_factory=Counter)
     """By run: decisions that its further ledgers still follow."""
+    adjudicating: int = 0
+    """Decisions whose orders are being refereed on the ledgers that share boards."""
+    quiet: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while there are none: own impact is simulated then, so that it never crowds out orders."""
     worthless: set[tuple[str, str]] = field(default_factory=set)
     """Runs and further ledgers whose liquidation cannot be measured at any block."""
     refereeing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REFEREED_AT_ONCE))
@@ -94,6 +100,8 @@ class LiveWindow:
     def __post_init__(self) -> None:
         self.writing = {run_id: asyncio.Lock() for run_id in self.seats}
         self.further_writing = {run_id: asyncio.Lock() for run_id in self.seats}
+        self.felt = {run_id: asyncio.Lock() for run_id in self.seats}
+        self.quiet.set()
         self.delaying = {run_id: asyncio.Lock() for run_id in self.seats}
         self.stamp = Stamp(self.window_id, self.state.ts_ms, self.state.ts_ms)
         self.faulted_ts_ms = self.state.faulted and self.state.faulted.ts_ms

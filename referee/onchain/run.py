@@ -263,8 +263,15 @@ async def decide(live: LiveWindow, seat: Seat, number: int, played: Turn) -> lis
     read = of_turn(played, live.rules.orders_max)
     await record(live, *turn_ended(seat.run_id, number, played, read, arrived_ts_ms), blobs=turn_blobs(played, read))
     if isinstance(read, Decision):
-        async with live.refereeing:
-            return await adjudicate(live, seat, number, read.orders, arrived_ts_ms)
+        live.adjudicating += 1
+        live.quiet.clear()
+        try:
+            async with live.refereeing:
+                return await adjudicate(live, seat, number, read.orders, arrived_ts_ms)
+        finally:
+            live.adjudicating -= 1
+            if not live.adjudicating:
+                live.quiet.set()
     return []
 
 

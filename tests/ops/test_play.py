@@ -78,7 +78,7 @@ def test_window_taken_up_after_its_close_sells_what_it_holds(resumed, home):
 @pytest.mark.slow
 def test_report_is_printed_and_written_in_every_form(resumed, home):
     reports = home / "reports" / "w1"
-    assert {path.name for path in reports.iterdir()} == {"report.txt", "report.json", "scores.csv", "turns.csv", "outcomes.csv", "runs.csv", "marks.csv", "equity.png"}
+    assert {path.name for path in reports.iterdir()} == {"report.txt", "report.json", "scores.csv", "further.csv", "gaps.csv", "turns.csv", "outcomes.csv", "runs.csv", "marks.csv", "equity.png"}
     assert (reports / "report.txt").read_text() in resumed.stdout
     assert (reports / "equity.png").read_bytes().startswith(b"\x89PNG")
     runs = {row["run_id"]: row for row in csv.DictReader((reports / "runs.csv").open())}
