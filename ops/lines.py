@@ -12,6 +12,7 @@ from ledgers.money import Wei, decimal_text
 from ledgers.plain_text import plain_text
 from ledgers.report import eth_text, percent_text
 from ops.names import Names, amount_text, token_text
+from ops.position_lines import asked_liquidity_text, closed_text, opened_text
 from referee.onchain.events import (
     FURTHER_LEDGERS, LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted,
     NetworkRecovered, OrderAsked, OrderNotFilled, OrderRefused, PassShown, PlanWritten, ReorgSeen, RunOpened,
@@ -19,6 +20,7 @@ from referee.onchain.events import (
     WindowResumed, WindowScored, WindowSealed,
 )  # fmt: skip
 from referee.onchain.further_events import DelayedReverted, OrderSkipped
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 
 GOOD, BAD, QUIET, LOUD = "good", "bad", "quiet", "loud"
 """Moods of a line: filled, refused, routine, about the whole window."""
@@ -106,6 +108,10 @@ def _said_of_order(event: Event, names: Names) -> tuple[str, str] | None:
     match event:
         case FillCredited():
             return GOOD, f"{ledgers_text(event.ledgers)}{fill_text(event, names)}"
+        case LiquidityOpened():
+            return GOOD, f"{ledgers_text(event.ledgers)}{opened_text(event, names)}"
+        case LiquidityClosed():
+            return GOOD, f"{ledgers_text(event.ledgers)}{closed_text(event, names)}"
         case OrderRefused():
             return BAD, f"{ledgers_text(event.ledgers)}refused {refusal_text(event)}"
         case OrderNotFilled():
@@ -214,6 +220,8 @@ def decision_text(event: DecisionTaken, names: Names) -> str:
 
 def asked_text(asked: OrderAsked, names: Names) -> str:
     """Say one order as it was asked for."""
+    if asked.pool or asked.position:
+        return asked_liquidity_text(asked)
     token = token_text(asked.token, names)
     if asked.spend_wei is not None:
         return f"{asked.side} {eth_text(asked.spend_wei)} ETH of {token}"
@@ -266,5 +274,6 @@ def plain(text: str) -> str:
 
 
 def _worthless_text(event: WindowLiquidated) -> str:
-    lost = [holding for holding in event.holdings if int(holding.value_wei) == 0]
-    return f"; {len(lost)} of {counted(len(event.holdings), 'holding')} counted 0" if lost else ""
+    told = (("holding", event.holdings), ("position", event.positions))
+    lost = [(noun, sum(int(mark.value_wei) == 0 for mark in marks), len(marks)) for noun, marks in told]
+    return "".join(f"; {count} of {counted(of, noun)} counted 0" for noun, count, of in lost if count)

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 import orjson
 
+from chain.network import load_network
 from ledgers.money import TokenRaw, decimal_text
 from ledgers.plain_text import plain_text
 
 SYMBOL_CHARS_MAX = 16
 DECIMALS_MAX = 255
+DOLLAR = "USDG"
+DOLLAR_DECIMALS = 6
 PLACES = 4
 """Digits shown behind the point; of amounts below one, digits behind the zeros."""
 
@@ -37,6 +40,14 @@ def names_in(bundle: bytes | None) -> dict[str, TokenName]:
         tokens = orjson.loads(bundle or b"{}")["tokens"]
         return {token["address"]: TokenName(str(token["untrusted_symbol"]), min(int(token["decimals"]), DECIMALS_MAX)) for token in tokens}
     except (ValueError, KeyError, TypeError):
+        return {}
+
+
+def network_names(network: str) -> dict[str, TokenName]:
+    """Name the dollar of a network, which no bundle lists, as our own file has it; an unknown network names nothing."""
+    try:
+        return {load_network(network).usdg: TokenName(DOLLAR, DOLLAR_DECIMALS)}
+    except ValueError:
         return {}
 
 

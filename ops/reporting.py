@@ -7,7 +7,7 @@ again.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,23 +18,20 @@ from ledgers.journal import Journal
 from ledgers.money import Wei, decimal_text
 from ledgers.report import ANECDOTE, Basis, Cell, Column, EquityLine, Figure, Report, Said, Table, eth_text, percent_cell
 from ledgers.whole_file import write_whole
-from ops.further_gaps import NAMES, FurtherGaps
+from ops.further_gaps import FurtherGaps
 from ops.further_tables import further_tables
 from ops.gaps import Gaps
 from ops.home_chain import DEVNET
 from ops.lines import DECIDED, counted, minutes_text, turn_end
 from ops.lists import best_first, short_run
+from ops.outcomes import DONE, outcome_of, outcomes_table
+from ops.positions_report import PooledAccount, positions_tables
 from referee.onchain.events import (
-    FURTHER_LEDGERS, HEADLINE, LEDGERS, PERMISSIVE, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused, RunScored, TickMissed,
-    WindowLiquidated, WindowOpened,
+    FURTHER_LEDGERS, HEADLINE, LEDGERS, DecisionTaken, MarkTaken, RunScored, TickMissed, WindowLiquidated, WindowOpened,
 )  # fmt: skip
-from referee.onchain.further_events import DelayedReverted, OrderSkipped
-from referee.onchain.rulebook import RULE_ROWS
 from referee.onchain.rules import DEFAULT
 from referee.onchain.score import SCORED
 from referee.onchain.state import WindowState, decoded
-
-FILLED, REFUSED, NOT_FILLED, REVERTED, SKIPPED = "filled", "refused", "not filled", "reverted", "skipped"
 
 EXACT_COLUMNS = (
     "run_id", "stack", "stack_sha256", "copy", "status", "reason", "stake_wei", "headline_wei", "permissive_wei", "headline_ppm", "permissive_ppm",
@@ -42,15 +39,6 @@ EXACT_COLUMNS = (
     "liquidated_late", "liquidated_after_close_ms",
 )  # fmt: skip
 CURVE_COLUMNS = ("run_id", "ledger", "ts_ms", "value_wei")
-OUTCOME_COLUMNS = (
-    Column("outcome", "outcome"),
-    Column("reason", "reason"),
-    Column("rule", "rule"),
-    Column("headline_orders", "on headline"),
-    Column("permissive_orders", "on permissive"),
-)
-NOT_FILLED_RULES = {"no_route": "ONC-05", "reverted": "ONC-10", "unprovable_no_quote": "ONC-11", "impact_unrepeatable": "ONC-23"}
-"""The rule behind an order that did not fill though nothing refused it; none when the outside world failed."""
 LATE_MS = 10_000
 """A liquidation further after the close than this is said beside the score."""
 
@@ -64,13 +52,14 @@ class Account:
     """Orders asked for, by run."""
     missed: Counter[str] = field(default_factory=Counter)
     filled: Counter[str] = field(default_factory=Counter)
-    """Headline fills, by run."""
+    """Headline fills, by run; positions opened and closed count."""
     outcomes: dict[tuple[str, str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """Orders by (outcome, reason, rule), for each ledger."""
     turns: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """Turns by (outcome, reason), for each run."""
     gaps: Gaps = field(default_factory=Gaps)
     further: FurtherGaps = field(default_factory=FurtherGaps)
+    pooled: PooledAccount = field(default_factory=PooledAccount)
     curves: dict[tuple[str, str], list[tuple[int, Wei | None]]] = field(default_factory=lambda: defaultdict(list))
     """(ts_ms, value) by (run, ledger)."""
 
@@ -79,30 +68,21 @@ class Account:
         self.state.apply(event)
         self.gaps.apply(event)
         self.further.apply(event)
+        self.pooled.apply(event)
         if (turn := turn_end(event)) is not None:
             self.turns[turn][event.run_id] += 1
+        if (outcome := outcome_of(event)) is not None:
+            ledgers = event.ledgers  # type: ignore[attr-defined]
+            self.outcomes[outcome].update(ledgers)
+            self.filled[event.run_id] += HEADLINE in ledgers and outcome[0] in DONE
         match event:
             case DecisionTaken():
                 self.orders[event.run_id] += len(event.orders)
             case TickMissed():
                 self.missed[event.run_id] += 1
-            case FillCredited():
-                self.filled[event.run_id] += HEADLINE in event.ledgers
-                self._outcome(event.ledgers, FILLED, event.tag, "ONC-11" if event.tag else "ONC-10")
-            case OrderRefused():
-                self._outcome(event.ledgers, REFUSED, event.reason, event.rule)
-            case OrderNotFilled():
-                self._outcome(event.ledgers, NOT_FILLED, event.reason, NOT_FILLED_RULES.get(event.reason, ""))
-            case OrderSkipped():
-                self._outcome(event.ledgers, SKIPPED, event.reason, "")
-            case DelayedReverted():
-                self._outcome(event.ledgers, REVERTED, event.reason, "ONC-22")
             case MarkTaken() | WindowLiquidated():
                 for ledger in event.ledgers:
                     self.curves[event.run_id, ledger].append((event.ts_ms, event.value_wei))
-
-    def _outcome(self, ledgers: Iterable[str], outcome: str, reason: str, rule: str) -> None:
-        self.outcomes[outcome, reason, rule].update(ledgers)
 
     @property
     def further_ledgers(self) -> tuple[str, ...]:
@@ -146,7 +126,13 @@ def report_of(account: Account, journal: Journal) -> Report:
         title=f"window {journal.window_id} on {opened.label}",
         basis=basis,
         facts=_facts(account, journal),
-        tables=(_scores(account, journal.window_id, basis), *further_tables(account, journal.window_id, basis), _turns(account, basis), _outcomes(account, basis)),
+        tables=(
+            _scores(account, journal.window_id, basis),
+            *positions_tables(account.pooled, journal, basis),
+            *further_tables(account, journal.window_id, basis),
+            _turns(account, basis),
+            outcomes_table(account.outcomes, account.further_ledgers, basis),
+        ),
         figure=_figure(account, journal.window_id, basis),
         note=f"Check it: referee verify {journal.window_id} · referee replay {journal.window_id}",
     )
@@ -344,23 +330,6 @@ def _turns(account: Account, basis: Basis) -> Table:
         columns=(Column("outcome", "outcome"), Column("reason", "reason"), Column("turns", "turns"), Column("runs", "runs")),
         rows=tuple((outcome, reason or None, by.total(), len(by)) for (outcome, reason), by in rows),
         note=f"{counted(account.opened.ticks, 'tick')} planned for each run; whoever did not answer decided nothing, which is not the same as deciding to hold",
-    )
-
-
-def _outcomes(account: Account, basis: Basis) -> Table:
-    order = {FILLED: 0, REFUSED: 1, NOT_FILLED: 2, REVERTED: 3, SKIPPED: 4}
-    known = {row.id for row in RULE_ROWS}
-    rows = sorted(account.outcomes.items(), key=lambda item: (order[item[0][0]], item[0]))
-    return Table(
-        name="outcomes",
-        title="What became of orders",
-        basis=basis,
-        columns=(*OUTCOME_COLUMNS, *(Column(f"{ledger}_orders", f"on {NAMES[ledger]}") for ledger in account.further_ledgers)),
-        rows=tuple(
-            (outcome, reason or None, rule if rule in known else None, *(by[ledger] for ledger in (HEADLINE, PERMISSIVE, *account.further_ledgers)))
-            for (outcome, reason, rule), by in rows
-        ),
-        note="one order counts once on each ledger; `referee show RUN --order N` tells why",
     )
 
 

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from ledgers.events import Event
 from ledgers.money import Wei
 from ops.costs import Spent
-from ops.lines import BAD, LOUD, Line, decision_text, line_of, plain
-from ops.names import TokenName, names_in
+from ops.lines import BAD, LOUD, QUIET, Line, decision_text, ledgers_text, line_of, plain
+from ops.names import TokenName, names_in, network_names
+from ops.position_lines import accrued_text
+from ops.positions import Positions
 from referee.onchain.events import (
     HEADLINE, PERMISSIVE, BundleShown, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, OrderNotFilled, OrderRefused,
-    PassShown, Pin, PlanWritten, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated,
+    PassShown, Pin, PlanWritten, RunOpened, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated, WindowOpened,
 )  # fmt: skip
+from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, LiquidityOpened
 from referee.onchain.state import ANSWERED, WindowState
 
 FEED_LINES_MAX = 200
@@ -37,7 +40,7 @@ class RunScene:
     result: Line | None = None
     """What became of it last."""
     counts: Counter[str] = field(default_factory=Counter)
-    """Orders of the headline ledger filled, refused, not filled; ticks missed."""
+    """Orders of the headline ledger filled (positions opened and closed too), refused, not filled; ticks missed."""
     values: dict[str, Wei | None] = field(default_factory=dict)
     """Last measured value by ledger."""
     tagged: bool = False
@@ -58,6 +61,7 @@ class Scene:
     window_id: str
     state: WindowState = field(default_factory=WindowState)
     runs: dict[str, RunScene] = field(default_factory=dict)
+    positions: Positions = field(default_factory=Positions)
     names: dict[str, TokenName] = field(default_factory=dict)
     feed: deque[Line] = field(default_factory=lambda: deque(maxlen=FEED_LINES_MAX))
     pin: Pin | None = None
@@ -70,10 +74,11 @@ class Scene:
         """Fold one event in and return its line, if it has one."""
         self.events += 1
         self.state.apply(event)
+        self.positions.apply(event)
         if isinstance(event, RunOpened):
             self.runs[event.run_id] = RunScene(event.run_id)
         self._observe(event, blob)
-        line = self._turn_line(event) or line_of(event, self.names)
+        line = self._turn_line(event) or self._accrued_line(event) or line_of(event, self.names)
         if line is not None:
             self.feed.append(line)
         if event.run_id in self.runs:
@@ -94,8 +99,17 @@ class Scene:
         run.turn = f"{event.outcome}, {spent.text(event.latency_ms)}{changed}"
         return Line(event.ts_ms, event.run_id, f"{what}: {run.turn}", LOUD if event.outcome == ANSWERED else BAD)
 
+    def _accrued_line(self, event: Event) -> Line | None:
+        """Tell what a position earned, whenever its pool was traded in or its logs were read again."""
+        if not isinstance(event, LiquidityAccrued) or not (event.swaps or event.healed):
+            return None
+        kept = self.positions.kept.get((event.ledgers[0], event.position))
+        return Line(event.ts_ms, event.run_id, f"{ledgers_text(event.ledgers)}{accrued_text(event, kept.opened, self.names)}", QUIET) if kept else None
+
     def _observe(self, event: Event, blob: BlobOf) -> None:
-        if isinstance(event, BundleShown):
+        if isinstance(event, WindowOpened):
+            self.names.update(network_names(event.network))
+        elif isinstance(event, BundleShown):
             self.pin = event.pin
             self.names.update(names_in(blob(event.bundle_sha256)))
         elif isinstance(event, MarkTaken) and event.value_wei is not None:
@@ -117,6 +131,8 @@ def _follow(run: RunScene, event: Event, line: Line | None, names: dict[str, Tok
         case FillCredited():
             _count(run, event, FILLED, line)
             run.tagged = run.tagged or (HEADLINE in event.ledgers and bool(event.tag))
+        case LiquidityOpened() | LiquidityClosed():
+            _count(run, event, FILLED, line)
         case OrderRefused():
             _count(run, event, REFUSED, line)
         case OrderNotFilled():
@@ -127,7 +143,7 @@ def _follow(run: RunScene, event: Event, line: Line | None, names: dict[str, Tok
             run.scored = event
 
 
-def _count(run: RunScene, event: FillCredited | OrderRefused | OrderNotFilled, outcome: str, line: Line | None) -> None:
+def _count(run: RunScene, event: FillCredited | LiquidityOpened | LiquidityClosed | OrderRefused | OrderNotFilled, outcome: str, line: Line | None) -> None:
     if HEADLINE in event.ledgers:
         run.counts[outcome] += 1
         run.result = line

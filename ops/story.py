@@ -15,17 +15,19 @@ from ledgers.events import Event
 from ledgers.journal import Journal, Record
 from ops.further_gaps import OrderGap, gaps_of
 from ops.lines import ledgers_text, plain
-from ops.names import TokenName, names_in
+from ops.names import TokenName, names_in, network_names
+from ops.positions import Kept, Positions
 from referee.onchain.events import (
     DELAYED, FURTHER_LEDGERS, IMPACT, LEDGERS, BoardTaken, BundleShown, DecisionTaken, FillCredited, OrderAsked, OrderNotFilled, OrderRefused, RunOpened, RunScored,
     WindowLiquidated, WindowOpened,
 )  # fmt: skip
 from referee.onchain.further import SKIPPED
 from referee.onchain.further_events import DelayedReverted, OrderSkipped
+from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, LiquidityOpened
 from referee.onchain.rulebook import RULE_ROWS
 from referee.onchain.state import decoded, order_id_of
 
-Outcome = FillCredited | OrderRefused | OrderNotFilled | OrderSkipped | DelayedReverted
+Outcome = FillCredited | LiquidityOpened | LiquidityClosed | OrderRefused | OrderNotFilled | OrderSkipped | DelayedReverted
 
 NOT_FILLED_WHY = {
     "no_route": "no pool of this token gave a price for this size",
@@ -35,6 +37,8 @@ NOT_FILLED_WHY = {
     "impact_unrepeatable": "an earlier trade of the run does not go through again, and what it would have left is never guessed (ONC-23)",
     "unprovable_no_quote": "the sale could not be proven and no source gave a quote to book it at",
 }
+OPENED_WHY = "its amounts left the wallet in simulation, and its part of the liquidity in range is within the rule (ONC-21)"
+CLOSED_WHY = "principal is what closing brought in simulation; fees are computed from the pool's own logs, block by block (ONC-21)"
 
 
 @dataclass(slots=True)
@@ -66,6 +70,9 @@ class RunStory:
     """What happened on the way to each tick's decision."""
     ends: list[tuple[Record, Event]] = field(default_factory=list)
     """Liquidations and the score."""
+    positions: Positions = field(default_factory=Positions)
+    accruals: list[tuple[Record, LiquidityAccrued]] = field(default_factory=list)
+    """What real swaps left positions."""
     names: dict[str, TokenName] = field(default_factory=dict)
 
     @property
@@ -77,6 +84,10 @@ class RunStory:
     def further(self) -> tuple[str, ...]:
         """Those with simulations of their own."""
         return tuple(ledger for ledger in self.ledgers if ledger not in LEDGERS)
+
+    def positions_of(self, order: OrderStory) -> list[Kept]:
+        """The position that an order opened or asked to close, once for all ledgers that keep it alike."""
+        return self.positions.of(order.asked.position or order.order_id)
 
     def order(self, wanted: str) -> OrderStory | None:
         """Find an order by its number, `tick/index` or whole id."""
@@ -102,9 +113,11 @@ def read_run(journal: Journal, run_id: str) -> RunStory | None:
 
 
 def _take(story: RunStory, by_id: dict[str, OrderStory], record: Record, event: Event, journal: Journal) -> None:
+    story.positions.apply(event)
     match event:
         case WindowOpened():
             story.window = event
+            story.names.update(network_names(event.network))
         case RunOpened():
             story.opened = event
         case BundleShown():
@@ -118,6 +131,8 @@ def _take(story: RunStory, by_id: dict[str, OrderStory], record: Record, event: 
                 story.orders.append(by_id[order_id])
         case WindowLiquidated() | RunScored():
             story.ends.append((record, event))
+        case LiquidityAccrued():
+            story.accruals.append((record, event))
         case _ if getattr(event, "order_id", None) in by_id:
             by_id[event.order_id].seen.append((record, event))  # type: ignore[attr-defined]
         case _ if hasattr(event, "tick") and event.tick >= 0 and not hasattr(event, "clock"):
@@ -130,7 +145,9 @@ def _take(story: RunStory, by_id: dict[str, OrderStory], record: Record, event: 
 def order_data(story: RunStory, order: OrderStory) -> dict[str, object]:
     """Give one order as a JSON object: every event about it as it was recorded."""
     assert story.window is not None
-    events = [*story.turns.get(order.tick, []), *order.seen]
+    positions = story.positions_of(order)
+    accrued = [(record, event) for record, event in story.accruals if event.position in {kept.id for kept in positions}]
+    events = [*story.turns.get(order.tick, []), *order.seen, *accrued]
     return {
         "order_id": order.order_id,
         "run_id": story.run_id,
@@ -140,6 +157,7 @@ def order_data(story: RunStory, order: OrderStory) -> dict[str, object]:
         "outcome": {ledger: outcome_word(order.outcome(ledger)) for ledger in story.ledgers},
         "gap_ppm": {gap.ledger: gap.gap_ppm for gap in order_gaps(order)},
         "why": list(why(order)),
+        "positions": [kept.data() for kept in positions],
         "events": [_event_data(record) for record, _ in events],
     }
 
@@ -157,6 +175,7 @@ def run_data(story: RunStory) -> dict[str, object]:
         "wallet": story.opened.wallet,
         "stake_wei": str(story.window.stake_wei),
         "orders": [_order_row(story, order) for order in story.orders],
+        "positions": [kept.data() for kept in story.positions.all()],
         "ends": [_event_data(record) for record, _ in story.ends],
     }
 
@@ -179,6 +198,8 @@ def _order_row(story: RunStory, order: OrderStory) -> dict[str, object]:
         "token": asked.token,
         "spend_wei": None if asked.spend_wei is None else str(asked.spend_wei),
         "amount_raw": "all" if asked.sell_all else None if asked.amount_raw is None else str(asked.amount_raw),
+        "pool": asked.pool or None,
+        "position": asked.position or None,
         "outcome": {ledger: outcome_word(order.outcome(ledger)) for ledger in story.ledgers},
         "gap_ppm": {gap.ledger: gap.gap_ppm for gap in order_gaps(order)},
     }
@@ -187,6 +208,10 @@ def _order_row(story: RunStory, order: OrderStory) -> dict[str, object]:
 def outcome_word(outcome: Outcome | None) -> str:
     """Say an outcome in a few words."""
     match outcome:
+        case LiquidityOpened():
+            return "opened"
+        case LiquidityClosed():
+            return "closed"
         case FillCredited():
             return "filled" if outcome.proven and not outcome.tag else f"filled unproven ({outcome.tag})"
         case OrderRefused():
@@ -217,6 +242,10 @@ def _why(order: OrderStory, event: Event) -> Iterator[tuple[tuple[str, ...], str
     match event:
         case FillCredited():
             yield event.ledgers, _fill_why(order, event)
+        case LiquidityOpened():
+            yield event.ledgers, OPENED_WHY
+        case LiquidityClosed():
+            yield event.ledgers, CLOSED_WHY
         case OrderRefused():
             rule = next((row for row in RULE_ROWS if row.id == event.rule), None)
             yield event.ledgers, f"{event.rule}: {rule.rule if rule else 'a rule said no'}"

@@ -7,21 +7,26 @@ from collections.abc import Iterable, Iterator
 from ledgers.events import Event
 from ledgers.layout import TEXT_WIDTH, labelled, wrapped
 from ledgers.money import TokenRaw, Wei, decimal_text
-from ledgers.postings import ETH
+from ledgers.postings import ETH, Entry
 from ledgers.report import UNMEASURED, eth_text, percent_text
 from ops.further_gaps import NAMES, RULES, OrderGap
 from ops.lines import DECIDED, asked_text, because, counted, detail_text, fill_text, ledgers_text, line_of, plain, reverted_text, seconds_text, turn_end
 from ops.names import amount_text, token_text
+from ops.position_telling import ACCOUNTS, accrual_chapters, asked_chapters, opening_chapters, position_chapters
 from ops.story import OrderStory, RunStory, order_gaps, outcome_word, why
 from referee.onchain.book import SHARES
+from referee.onchain.decision import CLOSE_LP, OPEN_LP
 from referee.onchain.events import (
     HEADLINE, PERMISSIVE, BoardTaken, BundleShown, DecisionTaken, FillCredited, GateTaken, OrderNotFilled, OrderRefused,
     RouteReverted, RouteSimulated, RouteUnprovable, Row, TickMissed, TurnPlayed, Woken,
 )  # fmt: skip
 from referee.onchain.further_events import DelayedReverted, FurtherBoardTaken, OrderSkipped
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 
 LABEL_CHARS = 10
 HASH_SHOWN = 16
+BLANK = ("", "")
+"""A line between parts of a text."""
 COLUMNS_APART, HANGING = "  ", "      "
 """What is between the columns of a text, and what its next line begins with when it does not fit into one."""
 
@@ -44,11 +49,13 @@ def _headed(head: str, width: int) -> list[str]:
 
 def _chapters(story: RunStory, order: OrderStory) -> Iterator[tuple[str, str]]:
     yield "asked", asked_text(order.asked, story.names)
-    yield "token", order.asked.token
+    pooled = order.asked.side in (OPEN_LP, CLOSE_LP)
+    yield from asked_chapters(order.asked) if pooled else [("token", order.asked.token)]
     for _, event in story.turns.get(order.tick, []):
         yield from _turn_chapter(story, event)
     for _, event in order.seen:
         yield from _order_chapter(story, order, event)
+    yield from _pooled_chapters(story, order) if pooled else ()
     yield from (("gap", f"{gap_text(gap)} against headline ({RULES[gap.ledger]})") for gap in order_gaps(order))
     yield from (("why", text) for text in why(order))
 
@@ -85,8 +92,13 @@ def _order_chapter(story: RunStory, order: OrderStory, event: Event) -> Iterator
             yield "unproven", f"{ledgers_text(event.ledgers)}{plain(event.route)}: {plain(event.reason)}"
         case FillCredited():
             yield "filled", f"{ledgers_text(event.ledgers)}{fill_text(event, story.names)}"
-            yield "entry", f"on {' and '.join(event.entry.ledgers)}"
-            yield from (("", f"{posting.account:7} {_posting_text(story, posting.asset, posting.amount)}") for posting in event.entry.postings)
+            yield from _entry_chapter(story, event.entry)
+        case LiquidityOpened():
+            yield from opening_chapters(event, story.names)
+            yield from _outcome_chapter(story, event)
+        case LiquidityClosed():
+            yield "simulated", f"{ledgers_text(event.ledgers)}at block {event.pin.block} ({event.pin.block_hash[:HASH_SHOWN]}…); evidence {event.evidence_sha256[:HASH_SHOWN]}…"
+            yield from _outcome_chapter(story, event)
         case DelayedReverted():
             yield "reverted", f"{ledgers_text(event.ledgers)}{reverted_text(event)}"
         case OrderSkipped():
@@ -95,6 +107,27 @@ def _order_chapter(story: RunStory, order: OrderStory, event: Event) -> Iterator
             line = line_of(event, story.names)
             said, label = line.text if line else "", "refused" if isinstance(event, OrderRefused) else "not filled"
             yield label, said.replace(f"{label}: ", "", 1).replace(f"{label} ", "", 1)
+
+
+def _outcome_chapter(story: RunStory, event: LiquidityOpened | LiquidityClosed) -> Iterator[tuple[str, str]]:
+    line, label = line_of(event, story.names), outcome_word(event)
+    yield label, line.text.replace(f"{label} ", "", 1) if line else ""
+    yield from _entry_chapter(story, event.entry)
+
+
+def _entry_chapter(story: RunStory, entry: Entry) -> Iterator[tuple[str, str]]:
+    accounts = [ACCOUNTS.get(posting.account, posting.account) for posting in entry.postings]
+    width = max((len(account) for account in accounts), default=0)
+    yield "entry", f"on {' and '.join(entry.ledgers)}"
+    yield from (("", f"{account:{max(width, 7)}} {_posting_text(story, posting.asset, posting.amount)}") for account, posting in zip(accounts, entry.postings, strict=True))
+
+
+def _pooled_chapters(story: RunStory, order: OrderStory) -> Iterator[tuple[str, str]]:
+    """Tell what the order's position earned and how it stands; of a closing only the sum."""
+    for kept in story.positions_of(order):
+        if order.asked.side == OPEN_LP:
+            yield from accrual_chapters([event for _, event in story.accruals if event.ledgers[0] in kept.ledgers], kept.opened, story.names)
+        yield from (BLANK, *position_chapters(kept, story.names), BLANK)
 
 
 def _board_text(board: BoardTaken) -> str:
@@ -197,6 +230,8 @@ def run_text(story: RunStory, width: int = TEXT_WIDTH) -> str:
         ("stake", f"{eth_text(story.window.stake_wei, 8)} ETH"),
         *(("turns", text) for text in (_turns_text(story), *_undecided_texts(story))),
         *(("orders" if order.number == 1 else "", text) for order, text in zip(story.orders, _orders_text(story), strict=True)),
+        *(chapter for kept in story.positions.all() for chapter in (BLANK, *position_chapters(kept, story.names))),
+        *([BLANK] if story.positions.kept else []),
         *(("ended", line.text) for _, event in story.ends if (line := line_of(event, story.names))),
     ]
     hint = [f"\none order's story: referee show {story.run_id} --order N"] if story.orders else []

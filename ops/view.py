@@ -23,6 +23,7 @@ from ledgers.report import UNMEASURED, eth_text, percent_text
 from ops.further_gaps import NAMES
 from ops.lines import BAD, GOOD, LOUD, QUIET, Line, counted, minutes_text
 from ops.names import amount_text, token_text
+from ops.position_view import position_rows
 from ops.scene import FILLED, MISSED, NOT_FILLED, REFUSED, RunScene, Scene
 from ops.tail import Seen
 from referee.onchain.book import Book
@@ -124,8 +125,10 @@ def render(scene: Scene, now_ms: int, width: int, height: int, remark: str = "")
     left = height - FRAME_ROWS - len(remarked)
     shown = len(scene.runs) if len(scene.runs) <= left - FEED_ROWS_MIN else max(left - max(height // FEED_PART, FEED_ROWS_MIN) - 1, 1)
     hidden = _hidden(len(scene.runs) - shown)
-    feed_rows = min(max(left - shown - len(hidden), FEED_ROWS_MIN), FEED_ROWS_MAX)
-    return Group(_head(scene, now_ms, width), *remarked, _runs_table(scene, width, shown), *hidden, _feed(scene, feed_rows))
+    rows = position_rows(scene, list(scene.runs)[:shown], width, left - shown - len(hidden) - FEED_ROWS_MIN)
+    pooled = [Text(f" {text}", STYLES[mood], no_wrap=True, overflow="ellipsis") for text, mood in rows]
+    feed_rows = min(max(left - shown - len(hidden) - len(pooled), FEED_ROWS_MIN), FEED_ROWS_MAX)
+    return Group(_head(scene, now_ms, width), *remarked, _runs_table(scene, width, shown), *hidden, *pooled, _feed(scene, feed_rows))
 
 
 def _hidden(runs: int) -> list[Text]:
@@ -240,7 +243,8 @@ def _missing(scene: Scene) -> bool:
 def _holdings(scene: Scene, book: Book) -> str:
     shown = [f"{_units(scene, holding.token, holding.units_raw, holding.shares)}{token_text(holding.token, scene.names)}" for holding in book.holdings[:HOLDINGS_SHOWN]]
     more = len(book.holdings) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "") or "–"
+    pooled = [counted(len(book.positions), "position")] if book.positions else []
+    return ", ".join([*shown, *([f"{more} more"] if more else []), *pooled]) or "–"
 
 
 def _units(scene: Scene, token: str, units_raw: int, shares: bool) -> str:
