@@ -28,7 +28,9 @@ from referee.onchain.events import BoardTaken, GateTaken
 from referee.onchain.rules import DEFAULT
 from tests.chain.nitro import GAS_POOL, NitroNode, nitro_node
 from tests.chain.nitro_shapes import ARBOS_STATE, POSTER, l1_gas
+from tests.onchain.given import outcome
 from tests.onchain.ground import Ground, Run
+from tests.onchain.pooling import around, churn, closing, opening, pool_of, sizes
 
 NETWORK = replace(load_network("devnet"), fee_recipient=POSTER)
 SENDER = "0x0000000000000000000000000000000053454e44"
@@ -104,6 +106,31 @@ async def test_a_gate_says_the_same_where_number_does_not_move(chain):
         await ground.close()
     (here,), (there,) = ([event for event in events if isinstance(event, GateTaken)] for events in (plain, told))
     assert (here.verdict, here.exit_provable, here.buy_arrival_raw) == (there.verdict, there.exit_provable, there.buy_arrival_raw)
+
+
+async def test_a_position_is_opened_earns_and_is_closed_alike_but_for_the_l1_part(chain):
+    plain, other = await Ground.on(chain), await Ground.on(chain)
+
+    def settle() -> None:
+        plain.settle()
+        other.desk.clock_offset_ms = plain.desk.clock_offset_ms
+
+    async with beside(chain) as (_, door):
+        await seated(other, door)
+        settle()
+        runs, pool = (Run(plain), Run(other)), pool_of(plain, "v4 eth PINE")
+        for run in runs:
+            await run.fill(run.buy("PINE", "0.05 eth"))
+        ticks, amounts = around(plain, pool), sizes(plain, runs[0], pool)
+        opened = [outcome((await run.decide(opening(pool, ticks, amounts)))[0]) for run in runs]
+        churn(plain, pool)
+        settle()
+        closed = [outcome((await run.decide(closing(each.position)))[0]) for run, each in zip(runs, opened, strict=True)]
+        await plain.close()
+    for here, there in (opened, closed):
+        assert (here.amount0_raw, here.amount1_raw) == (there.amount0_raw, there.amount1_raw)
+        assert 21_000 < (int(there.gas_wei) - int(here.gas_wei)) // int(here.pin.base_fee_wei) < 100_000
+    assert (closed[0].fees0_raw, closed[0].fees1_raw) == (closed[1].fees0_raw, closed[1].fees1_raw) and int(closed[0].fees0_raw)
 
 
 async def test_the_market_is_seen_alike(chain):
