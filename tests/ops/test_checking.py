@@ -44,6 +44,6 @@ def test_tokens_are_seen_only_when_played(tmp_path):
     assert "its 1 token can be traded" in notes_of(tmp_path, more=f'tokens = ["0x{"ab" * 20}"]')
 
 
-@pytest.mark.parametrize("name", ["first", "scripted"])
+@pytest.mark.parametrize("name", ["first", "scripted", "liquidity"])
 def test_shipped_windows_have_nothing_to_remark(tmp_path, name):
     assert checked(Settings(home=tmp_path), ROOT / f"ops/windows/{name}.toml", SystemClock())[1]["notes"] == []
