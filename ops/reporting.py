@@ -1,4 +1,4 @@
-"""The report of a window: what every run came to, why orders did not fill, and the equity curves of both ledgers.
+"""The report of a window: what every run came to, why orders did not fill, and the equity curves of its ledgers.
 
 A fold over the journal, like everything that is shown; numbers are those that were recorded and that a replay finds
 again.

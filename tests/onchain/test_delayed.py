@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from chain import calldata
 from chain.devnet.calls import Tx
 from ledgers.clock import SystemClock
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.events import DELAYED, HEADLINE, IMPACT, FillCredited, OrderRefused
+from referee.onchain.book import Books
+from referee.onchain.credit import exit_reserve_wei
+from referee.onchain.events import DELAYED, FURTHER_LEDGERS, HEADLINE, IMPACT, FillCredited, OrderRefused
 from referee.onchain.further import least_of, settle_further
-from referee.onchain.further_events import DelayedReverted, OrderSkipped
+from referee.onchain.further_events import DelayedReverted, FurtherBoardTaken, OrderSkipped
 from referee.onchain.rules import DEFAULT
+from referee.onchain.state import OrderOutcome
 from tests.onchain.followed import FollowedRun, further_board, headline_moves, moved
-from tests.onchain.given import outcome
+from tests.onchain.given import folded, outcome
 from tests.onchain.ground import WALLET, Ground, Run, transactions
 from tests.onchain.rival import ROUTER, Call, RivalServer, Told, Wanted, listed, moves, rival_server
 
@@ -211,3 +217,68 @@ def a_good_answer(rival: RivalServer, wanted: Wanted) -> Told:
     swap = Call(way.swap.to, way.swap.data, way.swap.value_wei)
     given = [moves(wanted.token, wanted.wallet, ROUTER, wanted.amount), Call(wanted.token, calldata.approve(way.swap.to))] if wanted.side == "sell" else []
     return Told(1, listed([*given, swap]), ROUTER)
+
+
+@pytest.mark.parametrize(("short_wei", "ended"), [(0, FillCredited), (1, OrderRefused)])
+async def test_a_further_ledger_keeps_its_own_exit_reserve_to_the_wei(run, short_wei, ended):
+    board, book = await a_board(run)
+    reserve = exit_reserve_wei(DEFAULT, book, board.token, board.gas_price_wei)
+    needed = Wei(int(board.size_raw)) + board.rows[0].gas_wei + reserve
+    *_, event = settle_further(DEFAULT, board, replace(book, eth_wei=needed - Wei(short_wei)), 0)
+    assert isinstance(event, ended) and getattr(event, "reason", "insufficient_eth") == "insufficient_eth"
+
+
+@pytest.mark.parametrize(("held_wei", "ended"), [(0, DelayedReverted), (1, OrderRefused)])
+async def test_a_revert_that_the_book_cannot_pay_for_is_refused(run, held_wei, ended):
+    """Of a sale: a buy that could not be paid was refused before."""
+    run.grant("LEAF", 10**20)
+    run.grant("LEAF", 10**20, ledgers=(DELAYED,))
+    await run.play(run.sell("LEAF"), ledgers=[DELAYED])
+    board = run.boards(DELAYED)[-1]
+    row = replace(board.rows[0], arrival_raw=board.least_raw - TokenRaw(1))
+    book = replace(run.book(DELAYED), eth_wei=row.gas_wei - Wei(held_wei))
+    *_, event = settle_further(DEFAULT, replace(board, rows=(row,)), book, 0)
+    assert isinstance(event, ended)
+
+
+TOKENS = ("LEAF", "FERN", "tax_5", "shares", "gons", "max_wallet", "honeypot", "plain_usdg_v2")
+ORDERS = st.tuples(st.sampled_from(["buy", "buy", "sell"]), st.sampled_from(TOKENS), st.sampled_from([10**14, 10**16, 10**17, 4 * 10**17]))
+HISTORIES = st.lists(st.tuples(st.lists(ORDERS, min_size=1, max_size=3), st.integers(0, 4)), min_size=2, max_size=5)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=HISTORIES)
+def test_any_history_keeps_further_ledgers_true(chain, history):
+    """One outcome for each order that headline filled, no book below zero, and boards settle again to the same events."""
+    mark = chain.snapshot()
+    try:
+        run = asyncio.run(lived(chain, history))
+    finally:
+        chain.revert(mark)
+    filled = [fill.order_id for fill in run.fills(HEADLINE)]
+    for ledger in FURTHER_LEDGERS:
+        assert [ended_of(refereed.events, ledger).order_id for refereed in run.followed[ledger]] == filled
+    again = folded(*run.events)
+    assert {ledger: again.of(run.run_id, ledger) for ledger in FURTHER_LEDGERS} == {ledger: run.book(ledger) for ledger in FURTHER_LEDGERS}
+
+
+async def lived(chain, history) -> FollowedRun:
+    ground = await Ground.on(chain)
+    run = FollowedRun(ground)
+    for orders, blocks in history:
+        asked = [run.buy(name, Wei(size)) if side == "buy" else run.sell(name) for side, name, size in orders]
+        await run.play(*asked, meanwhile=lambda blocks=blocks: (chain.step(blocks), chain.mine(3)))
+    books = Books()
+    for event in run.events:
+        if isinstance(event, FurtherBoardTaken):
+            again = settle_further(DEFAULT, event, books.of(run.run_id, event.ledgers[0]), event.ts_ms)
+            at = run.events.index(event) + 1
+            assert tuple(run.events[at : at + len(again)]) == again
+        books.apply(event)
+    await ground.close()
+    return run
+
+
+def ended_of(events, ledger: str):
+    (found,) = [event for event in events if isinstance(event, OrderOutcome) and ledger in event.ledgers]
+    return found
