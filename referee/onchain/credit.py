@@ -49,6 +49,7 @@ REFUSALS = {
     "lp_range": "ONC-21",
     "lp_share": "ONC-21",
     "lp_token": "ONC-21",
+    "too_many_positions": "ONC-21",
     "no_position": "ONC-21",
     "window_closed": "ONC-12",
 }

@@ -38,7 +38,7 @@ def run_facts(opened: WindowOpened, rules: Rules, limits: Mapping[str, int]) -> 
         "board_age_ms_max": rules.board_age_ms_max,
         "round_trip_loss_bps_max": rules.gate_loss_bps_max,
         "exit_reserve_gas_per_holding": rules.exit_reserve_gas_per_holding,
-        **({"lp_share_ppm_max": rules.lp_share_ppm_max} if rules.lp_share_ppm_max is not None else {}),
+        **({"lp_share_ppm_max": rules.lp_share_ppm_max, "lp_positions_max": rules.lp_positions_max} if rules.lp_share_ppm_max is not None else {}),
         "limits": dict(limits),
     }
 

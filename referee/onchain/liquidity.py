@@ -84,6 +84,8 @@ def sides_objection(rules: Rules, network: Network, pool: Pool, amounts: tuple[i
     """Say why a book cannot put the amounts in: every side that is no ETH must be held, its exit provable.
 
     Shapes: `slotless` are the tokens whose balance no override can set."""
+    if (objection := _count_objection(rules, book))[0]:
+        return objection
     for token, raw in zip((pool.token0, pool.token1), amounts, strict=True):
         if is_eth(network, token):
             continue
@@ -129,7 +131,16 @@ def opening_objection(rules: Rules, event: LiquidityOpened, book: Book) -> Objec
     """Hold a finished opening against the rules once more, by what it says itself."""
     eth_wei = sum(int(raw) for asset, raw in _sides(event) if asset == ETH)
     tokens = [asset for asset, _ in _sides(event) if asset != ETH]
+    if (objection := _count_objection(rules, book))[0]:
+        return objection
     return _eth_objection(rules, book, tokens, eth_wei, int(event.gas_wei), event.pin.base_fee_wei)
+
+
+def _count_objection(rules: Rules, book: Book) -> Objection:
+    assert rules.lp_positions_max is not None, "liquidity orders are refused by name where no number of positions is ruled"
+    if len(book.positions) >= rules.lp_positions_max:
+        return "too_many_positions", f"{len(book.positions)} positions are open, at most {rules.lp_positions_max}"
+    return NO_OBJECTION
 
 
 def _sides(event: LiquidityOpened) -> list[tuple[str, TokenRaw]]:

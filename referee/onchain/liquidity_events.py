@@ -41,7 +41,7 @@ class LiquidityOpened(Event):
     pool_liquidity_raw: TokenRaw
     """Liquidity in range before it."""
     share_ppm: int
-    """Of the liquidity in range, it and the run's other positions of the pool within it; 0 when opened out of range."""
+    """Part that the run has of the liquidity in range and its own: it and the run's other positions of the pool, wherever they lie; rounded up."""
     gas_wei: Wei
     approvals: tuple[str, ...]
     """Approvals paid by it, `token>spender`."""

@@ -100,7 +100,7 @@ def _orders(rules: Rules) -> tuple[RuleRow, ...]:
 
 
 def _liquidity(rules: Rules) -> str:
-    return "refused not_yet" if rules.lp_share_ppm_max is None else f"at most {decimal_text(rules.lp_share_ppm_max, 4)} % of the liquidity with it"
+    return "refused not_yet" if rules.lp_share_ppm_max is None else f"at most {decimal_text(rules.lp_share_ppm_max, 4)} % of the liquidity with it, {rules.lp_positions_max} positions"
 
 
 def _delay(rules: Rules) -> str:

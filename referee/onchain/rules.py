@@ -51,6 +51,8 @@ class Rules:
     later_s: int | None = None
     lp_share_ppm_max: int | None = None
     """ONC-21: a position may come to this part of the liquidity in range with it; none: no liquidity orders."""
+    lp_positions_max: int | None = None
+    """ONC-21: open positions of a run on one ledger."""
     delay_ms: int | None = None
     """ONC-22: how much later the delayed ledger simulates an order again; none: no such ledger."""
     delay_loss_bps_max: int | None = None
@@ -99,6 +101,7 @@ DEFAULT = replace(
     later_blocks=200,
     later_s=86_400,
     lp_share_ppm_max=100_000,
+    lp_positions_max=16,
     delay_ms=2_000,
     delay_loss_bps_max=100,
     impact_full_ms=600_000,

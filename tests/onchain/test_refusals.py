@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ledgers.money import Wei
+from ledgers.postings import ETH
 from referee.onchain.credit import NOT_FILLED, REFUSALS
 from referee.onchain.events import FillCredited, OrderNotFilled, OrderRefused
 from tests.onchain.given import outcome
 from tests.onchain.ground import Ground, Run
 from tests.onchain.pooling import around, closing, opening, pool_of
+from tests.onchain.test_positions_held import an_opening
 
 HERE = Path(__file__).parent
 BY_THE_RUN = {
@@ -107,6 +110,14 @@ async def lp_token(ground: Ground, run: Run) -> Ended:
     return await last(run, opening(pool_of(ground, "v3 weth balance_reverts"), (-60, 60), (10**16, 10**18)))
 
 
+async def too_many_positions(ground: Ground, run: Run) -> Ended:
+    run.grant("LEAF", 10**21)
+    held = [an_opening(f"{run.run_id}/0/{at}", (0, 1), gas=0, assets=(ETH, ground.token("LEAF"))) for at in range(16)]
+    run.fold(replace(opened, run_id=run.run_id) for opened in held)
+    pool = pool_of(ground, "v3 weth LEAF")
+    return await last(run, opening(pool, around(ground, pool), (10**12, 10**18)))
+
+
 async def no_position(ground: Ground, run: Run) -> Ended:
     return await last(run, closing("w1-a-1/0/0"))
 
@@ -120,6 +131,7 @@ PRODUCERS: dict[str, Callable[[Ground, Run], Awaitable[Ended]]] = {
     for producer in (
         insufficient_eth, not_held, insufficient_tokens, board_too_old, gate_flagged, gate_unknown, gas_exceeds_value, unprovable_exit,
         no_route, reverted, fault, unprovable_no_quote, lp_pool, lp_range, lp_share, lp_token, no_position,
+        too_many_positions,
     )
 }  # fmt: skip
 
