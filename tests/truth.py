@@ -25,8 +25,9 @@ from chain.rpc import Lane, RpcDoor
 from ledgers.clock import SystemClock
 from ledgers.money import TokenRaw, Wei
 from ledgers.report import Basis, Column, Table
-from referee.onchain.board import Desk, Refereed
+from referee.onchain.board import Desk
 from referee.onchain.book import Book, Holding
+from referee.onchain.decision_desk import Refereed
 from referee.onchain.events import (
     HEADLINE,
     LEDGERS,

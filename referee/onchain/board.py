@@ -8,59 +8,39 @@ Source: 001 §2.2; design §6; ONC-05 to ONC-11, ONC-24.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from chain.balance_slot import BalanceSlot, SlotBook
-from chain.calldata import hex_bytes
 from chain.header import Header, header_of, header_request, sealed_header_of
-from chain.honeypot import ghost_of
 from chain.network import Network
 from chain.pools import PoolGraph
-from chain.router import Route, Tx, buy_routes, route_of, sell_routes
-from chain.rpc import RpcDoor, RpcRefused
-from chain.second_look import smaller_sales
+from chain.router import sell_routes
+from chain.rpc import RpcDoor
 from chain.simulate import Simulated, Simulation, SimulationRefused, answered
-from chain.trade import PROVEN, UNREPEATABLE, Echo, Held, Purse, evidence, route_txs
+from chain.trade import PROVEN, UNREPEATABLE, Echo, Purse, evidence
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
-from ledgers.events import Event
 from ledgers.identity import sha256_hex
-from ledgers.money import TokenRaw, Wei
-from referee.onchain.book import EXIT_UNPROVEN, Book, Holding
-from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
-from referee.onchain.decision import CLOSE_LP, OPEN_LP
-from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, HoldingMark, OrderAsked, Pin, Row
-from referee.onchain.gate import Gate
-from referee.onchain.liquidity_desk import LiquidityDesk, Sitting
+from ledgers.money import Wei
+from referee.onchain.book import Book, Holding
+from referee.onchain.decision_desk import DecisionDesk, header_of_pin
+from referee.onchain.events import LEDGERS, HoldingMark, Pin
+from referee.onchain.liquidity_desk import LiquidityDesk
 from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
 from referee.onchain.rival_desk import RivalDesk
-from referee.onchain.rival_rows import Rivals, ghost_route
-from referee.onchain.rows import Rows, dumped, part_sale
+from referee.onchain.rival_rows import Rivals
+from referee.onchain.rows import dumped
 from referee.onchain.rules import Rules
 from referee.onchain.shares import Amounts
-from referee.onchain.variant import Variant
 
 SELL_OUT_ROUNDS_MAX = 8
 HOLDINGS_PER_REQUEST_MAX = 500
-FALLBACK = "fallback"
-"""Board policy: rivals are asked only where our own router has no proven row."""
 GAS_PER_HOLDING = 400_000
 """What selling one holding and quoting its routes takes of a node's gas cap, chosen above what they were measured to use."""
 BLOCK_TIME_GRAIN_MS = 1_000
 """A block's time is whole seconds, so that much of its age may be rounding."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refereed:
-    """What became of one order."""
-
-    events: tuple[Event, ...]
-    blobs: dict[str, bytes]
-    """Evidence by SHA-256."""
 
 
 @dataclass(slots=True)
@@ -246,257 +226,8 @@ class Desk:
         return dumped(kept)
 
 
-class DecisionDesk:
-    """The orders of one decision, one after another at one block (ONC-24)."""
-
-    def __init__(
-        self, desk: Desk, run_id: str, wallet: str, tick: int, pin: Pin, arrived_ts_ms: int, opening: Mapping[str, Book], rivals: bool = True
-    ) -> None:
-        self._rivals = desk.rival_desk(pin) if rivals else None
-        self._desk, self._run_id, self._wallet, self._tick, self._pin = desk, run_id, wallet, tick, pin
-        self._header, self._arrived_ts_ms, self._opening = header_of_pin(pin), arrived_ts_ms, dict(opening)
-        self._prefix: dict[str, tuple[Tx, ...]] = {ledger: () for ledger in opening}
-        self._claims: dict[tuple[str, str], tuple[int, str]] = {}
-        """Token units sold on a claim and its cause, by ledger and token."""
-        self._echo: Echo | None = None
-        self.filled: dict[str, Route] = {}
-        """Routes that headline filled at, by order id."""
-
-    async def order(self, asked: OrderAsked, books: Mapping[str, Book]) -> Refereed:
-        """Referee one order against the running books; faults become events, never guesses."""
-        order_id = f"{self._run_id}/{self._tick}/{asked.index}"
-        try:
-            return await self._order(asked, books, order_id)
-        except ChainFault as fault:
-            self._desk.rpc.distrust()
-            event = not_filled(self._run_id, order_id, tuple(books), "fault", str(fault), self._desk.clock.now_ms())
-            return Refereed((event,), {})
-
-    async def _order(self, asked: OrderAsked, books: Mapping[str, Book], order_id: str) -> Refereed:
-        if asked.side in (OPEN_LP, CLOSE_LP):
-            at = Sitting(self._run_id, self._wallet, order_id, self._pin, self._header, self._opening, self._prefix, self._desk.graph, self._desk.age_ms)
-            done = await self._desk.liquidity.order(at, asked, books)
-            self._opening, self._prefix = self._opening | done.opening, self._prefix | done.prefix
-            return Refereed(tuple(done.events), done.blobs)
-        refused, variants = await self._admitted(asked, books, order_id)
-        boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked)) for variant in variants]
-        await self._take_rows(boards)
-        events: list[Event] = [*refused]
-        blobs: dict[str, bytes] = {}
-        gates = await self._gates(order_id, boards)
-        for rows, gated in zip(boards, gates, strict=True):
-            taken = self._taken(rows, order_id)
-            outcome = settle(self._desk.rules, taken, [gate for gate, _ in gated], books, self._desk.clock.now_ms())
-            events += [taken, *(gate for gate, _ in gated), *outcome]
-            blobs |= rows.evidence_of(outcome) | {gate.digest: kept for gate, kept in gated}
-            self._carry(rows, outcome)
-        return Refereed(tuple(events), blobs)
-
-    # --- who may order, and who shares a simulation -----------------------------------------------------------------
-
-    async def _admitted(self, asked: OrderAsked, books: Mapping[str, Book], order_id: str) -> tuple[list[Event], list[Variant]]:
-        stopped: list[Event] = []
-        shared: dict[tuple[Any, ...], Variant] = {}
-        for ledger, book in books.items():
-            variant = await self._variant(asked, book)
-            if objection := self._objection(asked, book, variant, order_id):
-                stopped.append(objection)
-            elif variant:
-                reserve_wei = exit_reserve_wei(self._desk.rules, book, asked.token, self._pin.base_fee_wei)
-                paid = frozenset(key for key in book.approvals if key.startswith(asked.token))
-                key = (variant.shared, reserve_wei, paid)
-                known = shared.get(key)
-                shared[key] = replace(known, ledgers=(*known.ledgers, ledger)) if known else variant
-        return stopped, list(shared.values())
-
-    def _objection(self, asked: OrderAsked, book: Book, variant: Variant | None, order_id: str) -> Event | None:
-        """Why a ledger cannot carry the order, as its outcome."""
-        about, now_ms = (self._run_id, order_id, (book.ledger,)), self._desk.clock.now_ms()
-        if variant is None:
-            untold = "the token does not tell what the shares in the book come to"
-            return refusal(*about, "gate_unknown", untold, now_ms) if asked.side == "buy" else not_filled(*about, "unprovable_no_quote", untold, now_ms)
-        word, detail = carried(self._desk.rules, asked, book, TokenRaw(variant.held.amount_raw), self._pin.base_fee_wei)
-        return refusal(*about, word, detail, now_ms) if word else None
-
-    async def _variant(self, asked: OrderAsked, book: Book) -> Variant | None:
-        """What a ledger would trade; None when it holds shares that say nothing."""
-        slot = await self._slot(asked.token, book)
-        holding = book.held(asked.token)
-        purse = Purse(self._wallet, int(self._opening[book.ledger].eth_wei), await self._writes(book.ledger, slot), self._prefix[book.ledger], self._echo)
-        held_raw = (await self._desk.amounts(purse, {holding: slot}, self._header)).get(asked.token) if holding else 0
-        if held_raw is None:
-            return None
-        claimed_raw, claimed_cause = self._claims.get((book.ledger, asked.token), (0, ""))
-        sell = asked.side == "sell"
-        return Variant(
-            (book.ledger,), book, asked,
-            size_raw=_size_raw(asked, held_raw),
-            purse=purse,
-            held=Held(held_raw, int(holding.units_raw) if holding else 0, slot),
-            cause=(holding.cause if holding else "") or ("" if slot else "slot") or claimed_cause if sell else "",
-            claimed_raw=claimed_raw if sell else 0,
-        )  # fmt: skip
-
-    async def _slot(self, token: str, book: Book) -> BalanceSlot | None:
-        """Where the token keeps our balance; None too when the book counts it otherwise than the slot now does."""
-        if not self._desk.graph.pools_of(token):
-            return None
-        slot = await self._desk.slots.of(token, self._wallet, self._header)
-        holding = book.held(token)
-        return slot if slot is None or holding is None or holding.shares == slot.shares else None
-
-    async def _writes(self, ledger: str, traded: BalanceSlot | None) -> tuple[Any, ...]:
-        """The whole book as it stood before this decision, as balance slots; of what is traded nothing when nothing was held, whatever a stranger sent."""
-        opening, writes = self._opening[ledger], []
-        if traded is not None and opening.held(traded.token) is None:
-            writes.append(traded.write(0))
-        for holding in opening.holdings:
-            slot = await self._desk.slots.of(holding.token, self._wallet, self._header)
-            if slot is not None and slot.shares == holding.shares:
-                writes.append(slot.write(int(holding.units_raw)))
-        return tuple(writes)
-
-    # --- the board --------------------------------------------------------------------------------------------------
-
-    def _routes(self, asked: OrderAsked) -> Callable[[int], tuple[Route, ...]]:
-        routes = buy_routes if asked.side == "buy" else sell_routes
-        return lambda size_raw: routes(self._desk.network, self._desk.graph, asked.token, size_raw, self._wallet)
-
-    async def _take_rows(self, boards: Sequence[Rows]) -> None:
-        """Fill the rows of our own router, and those of rivals: beside them, or only where we have no proven one (ONC-05)."""
-        if self._rivals is None or not boards:
-            await self._fill_rows(boards)
-        elif self._desk.rules.board_policy == FALLBACK:
-            await self._fill_rows(boards)
-            needy = [rows for rows in boards if not rows.proven and not rows.variant.cause]
-            if needy:
-                await self._rivals.prove(needy, await self._rivals.ask(needy))
-        else:
-            asking = asyncio.ensure_future(self._rivals.ask(boards))
-            try:
-                await self._fill_rows(boards)
-                await self._rivals.prove(boards, await asking)
-            finally:
-                asking.cancel()
-        await self._size_up(boards)
-
-    async def _size_up(self, boards: Sequence[Rows]) -> None:
-        """Find out of sales that revert whether less would go through; nothing told changes nothing."""
-        tries = [
-            (rows, route, part_sale(self._desk.network, self._header, rows.variant, part))
-            for rows in boards if (route := rows.all_reverted()) for part in smaller_sales(self._desk.network, route, self._wallet)
-        ]  # fmt: skip
-        with suppress(ChainFault, SimulationRefused):
-            for (rows, route, trade), answer in zip(tries, await self._asked(trade.simulation for _, _, trade in tries), strict=True):
-                if trade.outcome(answered(trade.simulation, answer)).status == PROVEN:
-                    rows.limited(route)
-
-    async def _asked(self, simulations: Iterable[Simulation]) -> list[Any]:
-        """The node's answers in one round trip; no trip at all for nothing."""
-        return await self._desk.rpc.batch([simulation.request() for simulation in simulations])
-
-    async def _fill_rows(self, boards: Sequence[Rows]) -> None:
-        requests = [question.simulation.request() for rows in boards for question in rows.questions]
-        answers = iter(await self._desk.rpc.batch(requests) if requests else [])
-        for rows in boards:
-            rows.read([next(answers) for _ in rows.questions], self._pin.base_fee_wei)
-            if rows.misplaced:
-                self._desk.slots.forget(rows.variant.asked.token)
-        await self._quote_without_simulation(boards)
-
-    async def _quote_without_simulation(self, boards: Sequence[Rows]) -> None:
-        """A node that cannot simulate at all still quotes: an exit is then filled at the quote and tagged `lane`."""
-        todo = [(rows, at, claim) for rows in boards for at, claim in rows.without_simulation()]
-        calls = [("eth_call", [{"to": tx.to, "data": tx.data}, hex(self._pin.block)]) for _, _, claim in todo for tx in claim.quoters]
-        answers = iter(await self._desk.rpc.batch(calls) if calls else [])
-        for rows, at, claim in todo:
-            told = [next(answers) for _ in claim.quoters]
-            rows.claimed(at, [None if isinstance(answer, RpcRefused) else hex_bytes(answer) for answer in told], self._pin.base_fee_wei)
-
-    def _taken(self, rows: Rows, order_id: str) -> BoardTaken:
-        variant, desk = rows.variant, self._desk
-        buy = variant.asked.side == "buy"
-        reserve = exit_reserve_wei(desk.rules, variant.book, variant.asked.token, self._pin.base_fee_wei) if buy else Wei(0)
-        return rows.board(self._run_id, order_id, self._pin, reserve, self._arrived_ts_ms, desk.clock.now_ms(), desk.age_ms(self._pin))
-
-    # --- the gate ---------------------------------------------------------------------------------------------------
-
-    async def _gates(self, order_id: str, boards: Sequence[Rows]) -> list[list[tuple[GateTaken, bytes]]]:
-        """Gate every buy that has a proven row, all in one round trip; what cannot be sold again is looked at once more.
-
-        Shapes: for each board its gates, the best row's first."""
-        gates = [self._gates_of(rows, order_id) for rows in boards]
-        try:
-            answers = iter(await self._asked(simulation for several in gates for gate in several for simulation in gate.simulations))
-        except ChainFault:
-            if not any(gate.foreign for several in gates for gate in several):
-                raise
-            gates = [[gate for gate in several if not gate.foreign] for several in gates]  # no rival may make the order fail
-            answers = iter(await self._asked(simulation for several in gates for gate in several for simulation in gate.simulations))
-        every = [gate for several in gates for gate in several]
-        again = [gate.hear([next(answers) for _ in gate.simulations], self._desk.rules) for gate in every]
-        with suppress(ChainFault):
-            answers = iter(await self._asked(simulation for simulations in again for simulation in simulations))
-            for gate, simulations in zip(every, again, strict=True):
-                if simulations:
-                    gate.hear_again([next(answers) for _ in simulations])
-        return [self._judged(several, order_id, rows.variant.asked.token) for several, rows in zip(gates, boards, strict=True)]
-
-    def _gates_of(self, rows: Rows, order_id: str) -> list[Gate]:
-        return [self._gate(rows.variant, route, row) for route, row in rows.gated(self._taken(rows, order_id))] if rows.variant.asked.side == "buy" else []
-
-    def _gate(self, variant: Variant, route: Route, row: Row) -> Gate:
-        network, ghost = self._desk.network, ghost_of(self._wallet)
-        ghost_buy = route_of(network, route, ghost) if route.hops else ghost_route(route, self._wallet, ghost)
-        sales = sell_routes(network, self._desk.graph, variant.asked.token, int(row.arrival_raw or 0), self._wallet)
-        return Gate(network, self._header, variant, route, ghost_buy, row, sales)
-
-    def _judged(self, gates: Sequence[Gate], order_id: str, token: str) -> list[tuple[GateTaken, bytes]]:
-        """Write gates down; our own first, since it says what a rival's cannot."""
-        said, now_ms = self._desk.said_against(self._tick, token), self._desk.clock.now_ms()
-        own: GateTaken | None = None
-        taken = []
-        for gate in sorted(gates, key=lambda gate: gate.foreign):
-            event, kept = gate.taken(self._run_id, order_id, now_ms, own, said)
-            own = own if gate.foreign else event
-            taken.append((event, kept))
-        return taken[::-1]
-
-    # --- the next order ---------------------------------------------------------------------------------------------
-
-    def _carry(self, rows: Rows, outcome: Sequence[Event]) -> None:
-        """Remember what was filled, so that the decision's next order runs after it."""
-        for fill in (event for event in outcome if isinstance(event, FillCredited)):
-            if HEADLINE in fill.ledgers:
-                self.filled[fill.order_id] = rows.route_named(fill.route)
-            for ledger in fill.ledgers:
-                if fill.tag.startswith(EXIT_UNPROVEN):
-                    self._claim(ledger, rows.variant, fill)
-                else:
-                    self._prefix[ledger] += tuple(route_txs(rows.route_named(fill.route), self._prefix[ledger]))
-
-    def _claim(self, ledger: str, variant: Variant, fill: FillCredited) -> None:
-        """Remember a sale that no simulation can run again: its tokens are gone from the start, its price is taken off later claims."""
-        claimed_raw, _ = self._claims.get((ledger, fill.token), (0, ""))
-        self._claims[ledger, fill.token] = claimed_raw + int(fill.spent_raw), fill.tag.partition(":")[2]
-        book = self._opening[ledger]
-        left = (holding.less(variant.size_units_raw) if holding.token == fill.token else holding for holding in book.holdings)
-        self._opening[ledger] = replace(book, holdings=tuple(holding for holding in left if holding.units_raw > TokenRaw(0)))
-
-
-def header_of_pin(pin: Pin) -> Header:
-    """The pinned block as the chain's own modules know it."""
-    return Header(block=pin.block, block_hash=pin.block_hash, ts_s=pin.block_ts_s, base_fee_wei=int(pin.base_fee_wei))
-
-
 def _trusted(simulation: Simulation, answer: Any) -> Simulated:
     try:
         return answered(simulation, answer)
     except SimulationRefused as refused:
         raise ChainFault(refused.word, "the node refused to simulate a sell-out") from None
-
-
-def _size_raw(asked: OrderAsked, held_raw: int) -> int:
-    if asked.spend_wei is not None:
-        return int(asked.spend_wei)
-    return int(asked.amount_raw) if asked.amount_raw is not None else held_raw

@@ -22,9 +22,10 @@ from chain.trade import UNREPEATABLE, Echo, TradeSimulation, route_txs
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.money import TokenRaw
-from referee.onchain.board import Desk, DecisionDesk, Refereed, header_of_pin
+from referee.onchain.board import Desk
 from referee.onchain.book import Book
 from referee.onchain.credit import carried, not_filled, refusal
+from referee.onchain.decision_desk import DecisionDesk, Refereed, header_of_pin
 from referee.onchain.events import DELAYED, IMPACT, FillCredited, OrderAsked, Pin, Row
 from referee.onchain.further import NOT_HELD, felt, felt_raw, least_of, quote_of, settle_further, size_raw, skip
 from referee.onchain.further_events import FurtherBoardTaken, RouteRemembered, WayTaken

@@ -13,8 +13,9 @@ from chain.pools import PoolGraph, discover, read_states
 from chain.rpc import HttpTransport, Lane, RpcDoor
 from ledgers.clock import SystemClock, VirtualClock
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.board import Desk, Refereed
+from referee.onchain.board import Desk
 from referee.onchain.book import Book, Holding
+from referee.onchain.decision_desk import Refereed
 from referee.onchain.events import LEDGERS, FillCredited, OrderAsked, Pin
 from referee.onchain.rules import DEFAULT
 from tests.bench.crowd import settle

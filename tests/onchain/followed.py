@@ -11,7 +11,7 @@ from chain.devnet.calls import Tx
 from ledgers.events import Event
 from ledgers.money import Wei
 from ledgers.postings import BOOK, ETH
-from referee.onchain.board import Refereed
+from referee.onchain.decision_desk import Refereed
 from referee.onchain.events import DELAYED, FURTHER_LEDGERS, HEADLINE, IMPACT, FillCredited, OrderAsked, Pin, RouteSimulated
 from referee.onchain.further_desk import FurtherDesk
 from referee.onchain.further_events import FurtherBoardTaken, RouteRemembered

@@ -17,8 +17,9 @@ from ledgers.clock import VirtualClock
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK
-from referee.onchain.board import Desk, DecisionDesk, Refereed
+from referee.onchain.board import Desk
 from referee.onchain.book import BUY_UNPROVEN, Book, Books, asset_of
+from referee.onchain.decision_desk import DecisionDesk, Refereed
 from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, OrderAsked, RouteReverted, RouteSimulated
 from referee.onchain.marks import Valued
 from referee.onchain.rules import DEFAULT, Rules
