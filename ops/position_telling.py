@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ledgers.events import Event
 from ledgers.money import Wei, mul_div_ceil
-from ops.lines import counted, ledgers_text
+from ops.lines import because, counted, ledgers_text
 from ops.names import Names
 from ops.position_lines import accrued_text, amounts_text, pool_text, price_text, range_text, share_text, small_eth_text, state_text, unit_text, where_text
 from ops.positions import LOST, OPEN, Kept
@@ -66,7 +66,7 @@ def _worth_chapters(kept: Kept) -> Iterator[Chapter]:
         f"what was put in {small_eth_text(worth.held_wei)}, both at the price of block {worth.block}"
     )
     if kept.mark and not kept.closed:
-        yield "value", f"{small_eth_text(kept.mark.value_wei)} ETH when closed and sold at block {kept.mark_block}, {kept.mark.status}{f': {kept.mark.reason}' if kept.mark.reason else ''}"
+        yield "value", f"{small_eth_text(kept.mark.value_wei)} ETH when closed and sold at block {kept.mark_block}, {kept.mark.status}{because(kept.mark.reason)}"
     yield "gas", f"{small_eth_text(kept.gas_wei)} ETH of {'opening' if kept.state in (OPEN, LOST) else 'opening and closing'}"
     net = kept.net_wei
     assert net is not None
