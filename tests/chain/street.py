@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections.abc import Iterator
 
 from chain.devnet.calls import Tx, encode
@@ -11,6 +13,8 @@ from chain.devnet.swaps import swap
 from chain.devnet.venues import NATIVE
 from tests.devnet.guest import GAS, MILLI, WALLET, Guest
 from tests.devnet.hop_price import execute, pair, v4_plan, v4_single
+
+NATIVE_E = "0x" + "Ee" * 20
 
 
 def walk(chain: Devnet) -> tuple[int, int]:
@@ -40,6 +44,8 @@ def _swaps(chain: Devnet) -> Iterator[Tx]:
     yield _through_the_other_router(chain)
     for fork in deployment.annex.forks:
         yield _at_a_fork(chain, fork)
+    with chain.rival() as rival:
+        yield _through_the_rival(chain, rival.base_urls["kyberswap"])
 
 
 def _through_the_other_router(chain: Devnet) -> Tx:
@@ -47,6 +53,21 @@ def _through_the_other_router(chain: Devnet) -> Tx:
     guest = Guest(chain, chain.deployment.annex.stall("odd_fee"))
     members = pair(("address", "uint256"), NATIVE, 10 * MILLI), pair(("address", "uint256"), guest.token, 0)
     return execute(guest, 10 * MILLI, v4_plan(b"\x06\x0c\x0f", v4_single(guest.stall.place, NATIVE, 10 * MILLI), *members))
+
+
+def _through_the_rival(chain: Devnet, base_url: str) -> Tx:
+    """What the rival aggregator builds for a buy."""
+    bought = chain.deployment.token("LEAF").address
+    route = _told(f"{base_url}/api/v1/routes?tokenIn={NATIVE_E}&tokenOut={bought}&amountIn={10 * MILLI}")
+    asked = {"routeSummary": route["routeSummary"], "sender": WALLET, "recipient": WALLET, "slippageTolerance": 300}
+    built = _told(f"{base_url}/api/v1/route/build", asked)
+    return Tx(sender=WALLET, to=built["routerAddress"].lower(), data=built["data"], value_wei=10 * MILLI, gas=GAS)
+
+
+def _told(url: str, asked: object = None) -> dict:
+    body = None if asked is None else json.dumps(asked).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "application/json"}), timeout=20) as answer:
+        return json.loads(answer.read())["data"]
 
 
 def _at_a_fork(chain: Devnet, fork) -> Tx:
