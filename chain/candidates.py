@@ -3,6 +3,7 @@
 Chosen cheaply, by promise, and bounded. What anybody can make in any number never crowds out the rest: v4 pools, pools of
 other exchanges, ways through other tokens, and pools of one token that differ only in their way to the dollar have few
 places each, and pools whose own fee takes half come last. Of the v4 pools one place is for hooks, one for those without, one for the oldest.
+An order is split over two ways, or three that share no pool.
 Source: 001 §2.2; design §6.
 """
 
@@ -24,14 +25,16 @@ FOREIGN_CANDIDATES_MAX = 2
 """Ways over other exchanges, on top of the others."""
 AROUND_CANDIDATES_MAX, AROUND_PERCENT_MIN = 2, 90
 """Ways through tokens that are no hubs, on top of the others, where they promise nearly as much as the best of those."""
-SPLITS_MAX = 2
-"""Splits, on top of the others: one over pools of v2 and v3 alone, one that may cross v4."""
+SPLITS_MAX = 4
+"""Splits, on top of the others: over pools of v2 and v3 alone, and such that may cross v4; each over two ways and over three."""
 SPLIT_PLAIN_MAX, SPLIT_OTHERS_MAX = 4, 2
 """Best ways that splits are made of: over pools of v2 and v3, and over v4 or around."""
 SPLIT_GAIN_PART = 20_000
 """A split counts when it promises more by at least this part: half a basis point."""
-ROOT_BITS = 96
-"""Precision of a root."""
+THIRD_GAIN_PART = 5_000
+"""A third way counts when it adds at least this part: two basis points."""
+ROOT_BITS, WIDE_BITS = 96, 256
+"""Precision of roots."""
 CAPPED_PART = 1_000
 """A promise less by this part than the pools' curve is bounded by what they hold: such a way is not split."""
 
@@ -134,10 +137,16 @@ def _splits(graph: PoolGraph, ranked: Sequence[tuple[int, Way]], amount: int) ->
     plain = _curves(graph, [row for row in own if not row[1].made and not row[1].around], amount, SPLIT_PLAIN_MAX)
     others = _curves(graph, [row for row in own if row[1].made or row[1].around], amount, SPLIT_OTHERS_MAX)
     sound = plain[0].promised if plain else 0
-    for pairs in (combinations(plain, 2), chain(product(plain, others), combinations(others, 2))):
-        found = [split for one, other in pairs if (split := _split(graph, one, other, amount)) is not None]
-        if found and (best := max(found, key=lambda each: (each.promised, each.label))).promised > sound:
+    for pairs, thirds in ((combinations(plain, 2), plain), (chain(product(plain, others), combinations(others, 2)), [*plain, *others])):
+        found = [(split, one, other) for one, other in pairs if (split := _split(graph, one, other, amount)) is not None]
+        if not found:
+            continue
+        best, one, other = max(found, key=lambda each: (each[0].promised, each[0].label))
+        if best.promised > sound:
             yield best
+        wide = [split for third in thirds if (split := _wide_split((one, other, third), amount)) is not None]
+        if wide and (widest := max(wide, key=lambda each: (each.promised, each.label))).promised * THIRD_GAIN_PART > max(best.promised, sound) * (THIRD_GAIN_PART + 1):
+            yield widest
 
 
 def _curves(graph: PoolGraph, ranked: Sequence[tuple[int, Way]], amount: int, count_max: int) -> list[_Curve]:
@@ -161,11 +170,37 @@ def _split(graph: PoolGraph, one: _Curve, other: _Curve, amount: int) -> Candida
     found = _best(one.response, other.response, amount) if apart else split_of(graph, one.way.path, other.way.path, amount)
     if found is None or found[1] * SPLIT_GAIN_PART <= one.promised * (SPLIT_GAIN_PART + 1):
         return None
-    first, promised = found
-    router = other.way.router if other.way.made else one.way.router
-    percent = (100 * first + amount // 2) // amount
-    label = f"split {percent}% {one.way.label} + {100 - percent}% {other.way.label}"
-    return Candidate(label, (Part(first, one.way.path), Part(amount - first, other.way.path)), router, promised)
+    return _candidate((one, other), (found[0], amount - found[0]), found[1])
+
+
+def _candidate(curves: Sequence[_Curve], shares: Sequence[int], promised: int) -> Candidate:
+    amount = sum(shares)
+    percents = [(100 * share + amount // 2) // amount for share in shares[:-1]]
+    percents.append(100 - sum(percents))
+    label = "split " + " + ".join(f"{percent}% {curve.way.label}" for percent, curve in zip(percents, curves, strict=True))
+    router = next((curve.way.router for curve in curves if curve.way.made), curves[0].way.router)
+    return Candidate(label, tuple(Part(share, curve.way.path) for share, curve in zip(shares, curves, strict=True)), router, promised)
+
+
+def _wide_split(curves: Sequence[_Curve], amount: int) -> Candidate | None:
+    """An order over several ways that share no pool; None where one of them would get nothing."""
+    if any(not one.way.pools.isdisjoint(other.way.pools) for one, other in combinations(curves, 2)):
+        return None
+    shares = even_shares([curve.response for curve in curves], amount)
+    if min(shares) <= 0:
+        return None
+    return _candidate(curves, shares, sum(curve.response.out(share) for curve, share in zip(curves, shares, strict=True)))
+
+
+def even_shares(responses: Sequence[Response], amount: int) -> list[int]:
+    """How an amount is shared so that every way's last unit brings the same: `√(a·d) / (c·x + d)` is one number for all.
+
+    Shapes: one share for each, in order; they add up to the amount. A share that is not positive says that its way is too dear."""
+    roots = [isqrt(of.a * of.d << 2 * WIDE_BITS) for of in responses]
+    offsets = [(of.d << WIDE_BITS) // of.c for of in responses]
+    above, below = (amount << WIDE_BITS) + sum(offsets), sum(root // of.c for root, of in zip(roots, responses, strict=True))
+    ends = [(root * above // (below * of.c) - offset) >> WIDE_BITS for root, of, offset in zip(roots, responses, offsets, strict=True)]
+    return [amount - sum(ends[1:]), *ends[1:]]
 
 
 def _worth_it(one: Response, other: Response, amount: int) -> bool:

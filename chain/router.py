@@ -3,7 +3,7 @@
 ETH goes in and ETH comes out, directly or through one hub token. Candidates are ranked by what the cached pool states
 promise; simulation, not this estimate, decides. v2 and v3 pools are reached through SwapRouter02, which may mix them in one
 transaction; v4 pools, hooked ones too, and mixtures with them through UniversalRouter; other exchanges through their own
-routers, a launchpad's curve by itself. An order may be split over two ways of one router in one transaction.
+routers, a launchpad's curve by itself. An order may be split over ways of one router in one transaction.
 Source: 001 §2.2; design §6.
 """
 
@@ -114,12 +114,8 @@ def route_over(network: Network, side: str, token: str, parts: Sequence[Part], w
 
 
 def _scaled(parts: Sequence[Part], whole: int, amount: int) -> tuple[Part, ...]:
-    first, *others = parts
-    if not others:
-        return (Part(amount, first.path),)
-    (second,) = others
-    share = amount * first.amount // whole
-    return Part(share, first.path), Part(amount - share, second.path)
+    shares = [amount * part.amount // whole for part in parts[:-1]]
+    return tuple(Part(share, part.path) for share, part in zip((*shares, amount - sum(shares)), parts, strict=True))
 
 
 # --- the transactions behind a path ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from chain.candidates import (
     SPLITS_MAX,
     V4_CANDIDATES_MAX,
     candidates,
+    even_shares,
     split_of,
 )
 from chain.network import Fork
@@ -165,6 +166,32 @@ def test_a_way_over_dollars_and_one_without_are_split_where_that_is_better(amoun
     best = found[1] if found else max(first.out(amount), last.out(amount))
     tried = [first.out(amount * part // 50) + last.out(amount - amount * part // 50) for part in range(51)]
     assert max(tried) * 1_000_000 <= best * 1_000_001 + 1_000_000
+
+
+@given(st.integers(10**6, 10**23), st.lists(st.tuples(DEPTHS, DEPTHS, FEES), min_size=3, max_size=3))
+def test_an_order_over_three_ways_adds_up_and_no_unit_is_better_elsewhere(amount, pools):
+    graph = graph_of(*(made := [pool("v3", TOKEN, WETH, fee, tick_spacing=spacing, key=f"0x{spacing:040x}") for spacing, (_, _, fee) in enumerate(pools, 1)]))
+    for each, (reserve0, reserve1, _) in zip(made, pools, strict=True):
+        deep(graph, each, reserve0, reserve1)
+    curves = [response(graph, (Hop(each, WETH, TOKEN),)) for each in made]
+    shares = even_shares(curves, amount)
+    assert sum(shares) == amount
+    if min(shares) > 0:
+        brought = sum(curve.out(share) for curve, share in zip(curves, shares, strict=True))
+        for one, other in ((0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)):
+            step = shares[one] // 50
+            moved = [share + step * (place == other) - step * (place == one) for place, share in enumerate(shares)]
+            assert sum(curve.out(share) for curve, share in zip(curves, moved, strict=True)) <= brought + 3
+
+
+def test_three_thin_pools_share_a_large_order_in_one_transaction():
+    graph = graph_of(pool("v2", TOKEN, WETH), pool("v3", TOKEN, WETH), pool("v3", TOKEN, WETH, 500), depth=20 * ETH)
+    found = splits(buy_routes(NETWORK, graph, TOKEN, 6 * ETH, WALLET))
+    assert sorted(len(split.parts) for split in found) == [2, 3]
+    wide = max(found, key=lambda split: split.promised)
+    assert len(wide.parts) == 3 and wide.label.count("%") == 6 and sum(part.amount for part in wide.parts) == 6 * ETH
+    smaller = route_of(NETWORK, wide, WALLET, 5 * ETH + 1)
+    assert sum(part.amount for part in smaller.parts) == 5 * ETH + 1 and len(smaller.parts) == 3
 
 
 @given(st.integers(10**12, 10**22), st.sampled_from(("buy", "sell")))

@@ -112,6 +112,16 @@ async def test_a_token_on_its_curve_is_bought_and_sold_there(chain):
 
 
 @pytest.mark.parametrize("side", ["buy", "sell"])
+async def test_a_large_order_over_three_pools_brings_more_than_over_two(chain, side):
+    token, milli = chain.deployment.token("HAZE"), 2_500
+    size, owner = (milli * ETH // 1_000, "") if side == "buy" else (worth(token, milli), chain.deployment.cast.issuer)
+    pairs = await pairs_of(chain, side, token.address.lower(), size, owner=owner)
+    own = [pair for pair in pairs if not any(hop.pool.fork for hop in pair.route.hops)]
+    by_ways = {count: max(pair.arrived for pair in own if len(pair.route.ways) == count) for count in (1, 2, 3)}
+    assert unlike(pairs) == [] and by_ways[1] < by_ways[2] < by_ways[3]
+
+
+@pytest.mark.parametrize("side", ["buy", "sell"])
 async def test_a_split_is_better_than_its_ways_alone_and_sells_exactly_the_size(chain, side):
     better = 0
     for name, milli in product(MIXED, (500, 2_000)):
