@@ -31,6 +31,8 @@ from referee.onchain.toolbox import (
 )  # fmt: skip
 
 ANSWER_BYTES_MAX = 16_384
+POSITION_IN_SHORT = ("position", "pool", "tick_lower", "tick_upper", "fees0_raw", "fees1_raw", "marked_wei", "mark_status")
+"""What is still told of each position where a book is too long."""
 SYMBOL_CHARS_MAX = 24
 
 
@@ -178,7 +180,8 @@ def book_answer(book: Mapping[str, Any]) -> ToolAnswer:
 
 
 def _long_book(book: Mapping[str, Any]) -> ToolAnswer:
-    return answered("book", {**book, "recent": []}, "holdings")
+    positions = [{name: row[name] for name in POSITION_IN_SHORT} for row in book.get("positions", ())]
+    return answered("book", {**book, "recent": [], **({"positions": positions} if positions else {})}, "holdings")
 
 
 def history_answer(events: Sequence[Event], limit: int) -> ToolAnswer:

@@ -24,6 +24,7 @@ from referee.onchain.marks import Sale, valued
 from referee.onchain.position import Position, opened_position, pool_of
 from referee.onchain.position_marks import COUNTED, Exit, WayOut, split, with_exits, worth_of
 from referee.onchain.rules import DEFAULT
+from referee.onchain.tool_answers import book_answer
 from tests.onchain.given import RUN, T0, a_pin, address, bought, folded, opened, wei
 
 LEAF, FERN = address("LEAF"), address("FERN")
@@ -117,6 +118,15 @@ def test_the_own_book_shows_positions_where_there_are_any():
     assert (position["position"], position["tick_lower"], position["fees1_raw"], position["put_in1_raw"], position["marked_wei"]) == (f"{RUN}/1/0", -600, "5", "500", None)
     assert shown["recent"][0] | {"happened": "opened", "pool": POOL} == shown["recent"][0]
     assert "positions" not in orjson.loads(own_book(window, 3, folded(opened(wei("1 eth"))).of(RUN, HEADLINE)))
+
+
+def test_a_book_with_as_many_positions_as_may_be_still_fits_an_answer():
+    order = f"w1-{'a' * 32}-1/9999/7"
+    held = tuple(replace(opened_position(an_opening()), id=order, liquidity=2**127, put_in=(TokenRaw(2**127),) * 2, fees=(TokenRaw(2**127),) * 2, pool="0x" + "ab" * 32) for _ in range(16))
+    holdings = tuple(Holding("0x" + f"{at:040x}", TokenRaw(2**127), False, "") for at in range(60))
+    book = orjson.loads(own_book(type("Opened", (), {"stake_wei": wei("1 eth")}), 3, Book(HEADLINE, wei("1 eth"), holdings, frozenset(), held)))
+    told = orjson.loads(book_answer(book).text)
+    assert len(told["positions"]) == 16 and told["positions"][0]["position"] == order and told["left_out"] < 60
 
 
 # --- costs ----------------------------------------------------------------------------------------------------------

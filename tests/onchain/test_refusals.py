@@ -25,6 +25,7 @@ BY_THE_RUN = {
     "standing_order": "test_run.py::test_standing_and_liquidity_orders_are_refused_by_name_ONC_26",
     "not_yet": "test_run.py::test_standing_and_liquidity_orders_are_refused_by_name_ONC_26",
     "window_closed": "test_run.py::test_an_order_begun_at_the_close_is_refused_window_closed",
+    "impact_unrepeatable": "test_own_impact.py::test_onc_23_what_cannot_be_run_again_fills_nothing",
     "interrupted": "test_resume.py::test_an_order_without_an_observation_is_interrupted_on_both_ledgers_and_never_priced_late",
 }
 """Reasons that the window itself gives before anything is quoted, and their tests."""
