@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chain.trade import PROVEN, REVERTED, UNPROVABLE, UNREPEATABLE
+from chain.trade import FAILED, PROVEN, REVERTED, UNPROVABLE, UNREPEATABLE
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei, mul_div_ceil, mul_div_floor
 from ledgers.postings import BOOK, ETH
@@ -131,8 +131,9 @@ def _delayed(board: FurtherBoardTaken, book: Book, judged: tuple[Event, ...], ts
         return judged
     row = chosen_row(_as_headline(board, Wei(0)), HEADLINE)
     dead = next((row for row in board.rows if row.status == REVERTED), None) if row is None else None
+    failed = sorted({row.reason for row in board.rows if row.status == FAILED})
     if row is None and dead is None:
-        return judged
+        return (_not_filled(board, "fault", ", ".join(failed), ts_ms),) if failed else judged
     arrival = None if row is None else row.arrival_raw if row.status == PROVEN else row.quoted_raw
     if arrival is not None and arrival >= board.least_raw:
         return judged

@@ -282,3 +282,17 @@ async def lived(chain, history) -> FollowedRun:
 def ended_of(events, ledger: str):
     (found,) = [event for event in events if isinstance(event, OrderOutcome) and ledger in event.ledgers]
     return found
+
+
+async def test_a_rival_whose_transaction_does_something_else_by_then_is_a_fault_and_no_missing_route(run):
+    board, book = await a_board(run)
+    row = replace(board.rows[0], source="kyberswap", status="failed", reason="moves_other_tokens", arrival_raw=None)
+    (ended,) = settle_further(DEFAULT, replace(board, rows=(row,)), book, 0)
+    assert (ended.reason, ended.detail) == ("fault", "moves_other_tokens")
+
+
+async def test_a_rivals_transaction_that_reverts_by_then_is_paid_for(run):
+    board, book = await a_board(run)
+    row = replace(board.rows[0], source="kyberswap", status="reverted", reason="reverted: expired", arrival_raw=None)
+    (ended,) = settle_further(DEFAULT, replace(board, rows=(row,)), book, 0)
+    assert (type(ended), ended.reason, ended.detail, ended.arrival_raw, ended.gas_wei) == (DelayedReverted, "reverted", "reverted: expired", None, row.gas_wei)
