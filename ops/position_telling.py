@@ -15,10 +15,31 @@ from referee.onchain.liquidity import LP, LP_FEES, PPM
 from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityOpened
 
 ACCRUALS_SHOWN_MAX = 12
+POSITIONS_TOLD_MAX = 6
+BLANK = ("", "")
+"""A line between parts of a text."""
 ACCOUNTS = {LP: "lp (in the pool)", LP_FEES: "lp_fees (from swaps)"}
 """Accounts of positions in words."""
 
 Chapter = tuple[str, str]
+
+
+def positions_chapters(found: Sequence[Kept], names: Names) -> Iterator[Chapter]:
+    """Tell the positions of a run: the first in full, open ones before closed ones, the others in a line each."""
+    ordered = sorted(found, key=lambda kept: kept.state != OPEN)
+    for kept in ordered[:POSITIONS_TOLD_MAX]:
+        yield from (BLANK, *position_chapters(kept, names))
+    if left := ordered[POSITIONS_TOLD_MAX:]:
+        yield BLANK
+        yield from (("positions", _brief(kept, names)) for kept in left)
+    if found:
+        yield BLANK
+
+
+def _brief(kept: Kept, names: Names) -> str:
+    worth = kept.worth
+    told = f"fees {small_eth_text(worth.fees_wei)} ETH, impermanent loss {_signed(worth.impermanent_wei)} ETH" if worth else "not marked yet"
+    return f"{ledgers_text(kept.ledgers)}{kept.id}  {pool_text(kept.opened, names)}  {state_text(kept)}  {told}"
 
 
 def position_chapters(kept: Kept, names: Names) -> Iterator[Chapter]:
@@ -70,7 +91,8 @@ def _worth_chapters(kept: Kept) -> Iterator[Chapter]:
     yield "gas", f"{small_eth_text(kept.gas_wei)} ETH of {'opening' if kept.state in (OPEN, LOST) else 'opening and closing'}"
     net = kept.net_wei
     assert net is not None
-    yield "net", f"{_signed(net)} ETH: fees and impermanent loss less gas, against holding what was put in"
+    made = "nothing came back" if kept.state == LOST else "fees and impermanent loss less gas"
+    yield "net", f"{_signed(net)} ETH: {made}, against holding what was put in"
 
 
 def _signed(amount: Wei) -> str:

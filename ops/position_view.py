@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ledgers.money import Wei
-from ledgers.report import UNMEASURED, eth_text
+from ledgers.report import eth_text
 from ops.lines import BAD, QUIET, counted
 from ops.position_lines import pool_text, small_eth_text
 from ops.positions import INSIDE, Kept
@@ -33,10 +33,10 @@ def position_rows(scene: Scene, runs: Sequence[str], width: int, rows: int) -> l
 
 def _position(scene: Scene, run_id: str, kept: Kept) -> Said:
     worth = kept.worth
-    fees = small_eth_text(worth.fees_wei) if worth else UNMEASURED
-    lost = small_eth_text(worth.impermanent_wei) if worth else UNMEASURED
-    name, where = kept.id.removeprefix(f"{run_id}/"), kept.where or "not marked"
-    text = f"{_short(scene, run_id)}  {name}  {pool_text(kept.opened, scene.names)}  {where}  worth {_value(kept)} ETH · fees {fees} ETH · imp. loss {lost} ETH"
+    parts = f"fees {small_eth_text(worth.fees_wei)} ETH · imp. loss {small_eth_text(worth.impermanent_wei)} ETH" if worth else ""
+    value = f"worth {eth_text(kept.mark.value_wei, 8)} ETH · {parts}" if kept.mark else "not marked yet"
+    name, where = kept.id.removeprefix(f"{run_id}/"), kept.where
+    text = f"{_short(scene, run_id)}  {name}  {pool_text(kept.opened, scene.names)}  {where}  {value}"
     return text, QUIET if kept.where == INSIDE else BAD
 
 
@@ -45,10 +45,6 @@ def _sum(scene: Scene, run_id: str, positions: Sequence[Kept]) -> Said:
     worth = f"worth {eth_text(sum(values, Wei(0)), 8)} ETH" if len(values) == len(positions) else "not all marked yet"
     inside = sum(kept.where == INSIDE for kept in positions)
     return f"{_short(scene, run_id)}  {counted(len(positions), 'position')}, {inside} in range, {worth}", QUIET if inside == len(positions) else BAD
-
-
-def _value(kept: Kept) -> str:
-    return (eth_text(kept.mark.value_wei, 8) if kept.mark else None) or UNMEASURED
 
 
 def _short(scene: Scene, run_id: str) -> str:

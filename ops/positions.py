@@ -137,9 +137,11 @@ class Kept:
 
     @property
     def net_wei(self) -> Wei | None:
-        """Fees and impermanent loss less its gas: what it brought beyond holding what was put in."""
+        """Fees and impermanent loss less its gas: what it brought beyond holding what was put in; all of that is gone where nothing came back."""
         worth = self.worth
-        return worth.fees_wei + worth.impermanent_wei - self.gas_wei if worth else None
+        if worth is None:
+            return None
+        return Wei(0) - worth.held_wei - self.gas_wei if self.state == LOST else worth.fees_wei + worth.impermanent_wei - self.gas_wei
 
     def data(self) -> dict[str, object]:
         """Give it as a JSON object, amounts as decimal strings."""

@@ -26,7 +26,7 @@ def replayed(settings: Settings, name: str) -> tuple[str, dict[str, object], boo
     Raises: WrongUse, CorruptJournal when chain or entries do not hold."""
     with records_named(settings, name) as (records, run_id):
         found = replay(records)
-    if not found.records:
+    if not found.records and found.difference is None:
         raise CorruptJournal(f"{plain_text(name, 200)} holds no record, expected a window's journal", 1)
     if run_id is not None and run_id not in found.state.runs and found.difference is None:
         raise WrongUse(f"no run named {name[:80]!r}; `referee runs` lists them")

@@ -12,7 +12,7 @@ from ledgers.report import UNMEASURED, eth_text, percent_text
 from ops.further_gaps import NAMES, RULES, OrderGap
 from ops.lines import DECIDED, asked_text, because, counted, detail_text, fill_text, ledgers_text, line_of, plain, reverted_text, seconds_text, turn_end
 from ops.names import amount_text, token_text
-from ops.position_telling import ACCOUNTS, accrual_chapters, asked_chapters, opening_chapters, position_chapters
+from ops.position_telling import ACCOUNTS, BLANK, accrual_chapters, asked_chapters, opening_chapters, position_chapters, positions_chapters
 from ops.story import OrderStory, RunStory, order_gaps, outcome_word, why
 from referee.onchain.book import SHARES
 from referee.onchain.decision import CLOSE_LP, OPEN_LP
@@ -25,8 +25,6 @@ from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 
 LABEL_CHARS = 10
 HASH_SHOWN = 16
-BLANK = ("", "")
-"""A line between parts of a text."""
 COLUMNS_APART, HANGING = "  ", "      "
 """What is between the columns of a text, and what its next line begins with when it does not fit into one."""
 
@@ -230,8 +228,7 @@ def run_text(story: RunStory, width: int = TEXT_WIDTH) -> str:
         ("stake", f"{eth_text(story.window.stake_wei, 8)} ETH"),
         *(("turns", text) for text in (_turns_text(story), *_undecided_texts(story))),
         *(("orders" if order.number == 1 else "", text) for order, text in zip(story.orders, _orders_text(story), strict=True)),
-        *(chapter for kept in story.positions.all() for chapter in (BLANK, *position_chapters(kept, story.names))),
-        *([BLANK] if story.positions.kept else []),
+        *positions_chapters(story.positions.all(), story.names),
         *(("ended", line.text) for _, event in story.ends if (line := line_of(event, story.names))),
     ]
     hint = [f"\none order's story: referee show {story.run_id} --order N"] if story.orders else []

@@ -120,6 +120,19 @@ def test_a_run_tells_its_positions_with_fees_and_impermanent_loss_on_lines_of_th
     assert "0.000001 ETH" not in lines[start + 7] and "impermanent" not in lines[start + 5]
 
 
+def test_a_position_of_which_nothing_came_back_is_not_netted_by_its_price():
+    (kept,) = RUN.positions.of(ODD)
+    assert kept.net_wei == Wei(-12 * 10**15 - 5 * 10**12) and "nothing came back, against holding" in one_line(run_text(RUN, 300))
+
+
+def test_many_positions_are_told_in_a_line_each_the_open_ones_first():
+    story = read_run(OPENED, ONE)
+    for number in range(9):
+        story.positions.apply(replace(opened(), position=f"{ONE}/4/{number}"))
+    lines = run_text(story, 300).splitlines()
+    assert sum(line.startswith("position ") for line in lines) == 6 and sum("not marked yet" in line and "v3 0.3 %" in line for line in lines) == 5
+
+
 def test_a_position_that_counted_nothing_says_why():
     text = one_line(run_text(RUN, 300))
     assert f"[permissive] {ODD}, counted 0 at the liquidation: reverted" in text and "1 of 1 position counted 0" in text
