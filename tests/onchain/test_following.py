@@ -199,3 +199,23 @@ async def test_a_further_ledger_that_is_sold_out_at_a_second_try_has_its_value(c
     assert live.state.runs["w1-a-1"].scored.delayed_wei is not None
     assert [sold.ts_ms - T0 for sold in of(live.journal, WindowLiquidated, HEADLINE)] == [60_000]
     assert not events_of(live.journal, OrderRefused)
+
+
+async def test_a_pause_lets_a_delay_under_way_end(chain):
+    live = live_on(chain, {"a": Said(chain.clock, {1: buying(10**15)})})
+    await open_window(live)
+    playing = asyncio.ensure_future(play_window(live))
+    await chain.clock.advance_to(T0 + 11_000)
+    live.pausing.set()
+    assert await to_the_end(chain, playing) is False
+    assert [fill.ts_ms - T0 for fill in of(live.journal, FillCredited, DELAYED)] == [12_000] and not live.state.runs["w1-a-1"].owed
+
+
+async def test_own_impact_lets_the_orders_of_others_go_first(chain):
+    """Two runs decide at once: what the first one felt is simulated after the second one's orders."""
+    chain.order_ms = 300
+    live = live_on(chain, {name: Said(chain.clock, {0: buying(10**15)}, delay_ms=delay) for name, delay in (("a", 0), ("b", 200))}, a_window(("a", "b")))
+    await open_window(live)
+    await to_the_end(chain, asyncio.ensure_future(play_window(live)))
+    first = {ledger: {fill.run_id: fill.ts_ms - T0 for fill in of(live.journal, FillCredited, ledger)} for ledger in (HEADLINE, IMPACT)}
+    assert first == {HEADLINE: {"w1-a-1": 300, "w1-b-1": 500}, IMPACT: {"w1-a-1": 500, "w1-b-1": 500}}
