@@ -16,6 +16,7 @@ from ledgers.errors import StoreFault
 from ops.tail import Seen
 from referee.onchain.events import FillCredited, MarkTaken, OrderNotFilled, OrderRefused, TickMissed, TurnPlayed, Woken
 from referee.onchain.further_events import DelayedReverted, OrderSkipped
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 
 LOOPBACK = "127.0.0.1"
 LAG_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -79,6 +80,10 @@ class Metrics:
                 self._turns.labels(event.outcome).inc()
             case FillCredited():
                 self._order(event.ledgers, "filled", "" if event.proven else "unproven")
+            case LiquidityOpened():
+                self._order(event.ledgers, "opened", "")
+            case LiquidityClosed():
+                self._order(event.ledgers, "closed", "")
             case OrderRefused():
                 self._order(event.ledgers, "refused", event.reason)
             case OrderNotFilled():

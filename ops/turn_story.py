@@ -15,12 +15,13 @@ from ledgers.journal import Journal
 from ledgers.plain_text import plain_text
 from ops.costs import Spent, cost_text, price_text, usages_cost, used_text
 from ops.lines import asked_text, counted, line_of, plain
-from ops.names import TokenName, names_in
+from ops.names import TokenName, names_in, network_names
 from ops.reading import WrongUse
 from referee.onchain.events import (
     BundleShown, DecisionMalformed, DecisionTaken, FillCredited, OrderNotFilled, OrderRefused, PassShown, PlanWritten, RunOpened,
     StepCounted, StepTaken, TickMissed, ToolCalled, TurnAbandoned, TurnPlayed, TurnUnavailable, WindowOpened, WindowSealed, Woken,
 )  # fmt: skip
+from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 from referee.onchain.planning import PLAN_TICK
 from referee.onchain.state import decoded, order_id_of
 
@@ -83,6 +84,7 @@ def _take(story: TurnStory, event: Event, journal: Journal) -> None:
         story.events.append(event)
         story.spent.apply(event)
         if isinstance(event, BundleShown | PlanWritten):
+            story.names.update(network_names(story.opened.network))
             story.names.update(names_in(journal.blob(event.bundle_sha256)))
 
 
@@ -91,7 +93,7 @@ def _is_of_turn(event: Event, story: TurnStory) -> bool:
         return story.tick == PLAN_TICK
     order_id = getattr(event, "order_id", None)
     if order_id is not None:
-        return isinstance(event, FillCredited | OrderRefused | OrderNotFilled) and order_id.startswith(f"{order_id_of(story.run_id, story.tick, 0)[:-1]}")
+        return isinstance(event, FillCredited | LiquidityOpened | LiquidityClosed | OrderRefused | OrderNotFilled) and order_id.startswith(f"{order_id_of(story.run_id, story.tick, 0)[:-1]}")
     turned = Woken | TickMissed | BundleShown | StepTaken | StepCounted | ToolCalled | TurnPlayed | DecisionTaken | DecisionMalformed | TurnUnavailable | TurnAbandoned
     return isinstance(event, turned) and event.tick == story.tick
 
@@ -162,7 +164,7 @@ def _chapter(story: TurnStory, event: Event, journal: Journal) -> Iterator[tuple
         case DecisionMalformed():
             yield "malformed", f"{event.reason}: {plain(event.detail)}"
             yield "said", _blob_text(journal, event.answer_sha256, ANSWER_CHARS_MAX)
-        case TickMissed() | TurnUnavailable() | TurnAbandoned() | FillCredited() | OrderRefused() | OrderNotFilled():
+        case TickMissed() | TurnUnavailable() | TurnAbandoned() | FillCredited() | LiquidityOpened() | LiquidityClosed() | OrderRefused() | OrderNotFilled():
             if line := line_of(event, story.names):
                 yield "then", line.text
 

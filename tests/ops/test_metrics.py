@@ -12,7 +12,8 @@ from ledgers.clock import VirtualClock
 from ledgers.errors import StoreFault
 from ops.metrics import Metrics, serve
 from ops.tail import tell
-from tests.ops.told import OPEN, told
+from tests.ops.pooled import pooled
+from tests.ops.told import BOTH, OPEN, told
 
 
 @dataclass
@@ -75,3 +76,10 @@ def test_taken_port_is_one_sentence():
         taken.listen()
         with pytest.raises(StoreFault, match="choose another one"):
             serve(counted(), taken.getsockname()[1])
+
+
+def test_positions_opened_and_closed_are_counted_as_orders():
+    metrics = Metrics(VirtualClock(OPEN + 61_500))
+    tell(pooled(), [metrics.see], 0)
+    found = {(ledger, outcome): metrics.registry.get_sample_value("referee_orders_total", {"ledger": ledger, "outcome": outcome, "reason": ""}) for ledger in BOTH for outcome in ("opened", "closed")}
+    assert found == {("headline", "opened"): 1, ("headline", "closed"): 1, ("permissive", "opened"): 2, ("permissive", "closed"): 1}

@@ -19,6 +19,7 @@ from ops.positions import ABOVE, BELOW, CLOSED, INSIDE, LOST, OPEN
 from ops.reporting import account_of, report_of
 from ops.story import order_data, read_run, run_data
 from ops.telling import order_text, run_text
+from ops.turn_story import read_turn, turn_text
 from tests.ops.pooled import CLOSING, KEPT, ODD, POOL, mark, marked, opened, pooled
 from tests.ops.test_view import drawn, plain_text_of, unprintable
 from tests.ops.told import ONE, TOKEN, told
@@ -176,6 +177,11 @@ def test_an_order_without_liquidity_tells_no_position():
 def test_hostile_names_and_reasons_of_positions_are_only_letters_and_fit():
     texts = [run_text(RUN, 80), *(order_text(RUN, order, 80) for order in RUN.orders)]
     assert unprintable("".join(texts)) == set() and max(len(line) for text in texts for line in text.splitlines()) <= 80
+
+
+def test_the_turn_that_opened_and_closed_positions_tells_it():
+    assert f"opened position {KEPT}: 0.01000000 ETH" in one_line(turn_text(read_turn(JOURNAL, ONE, 1), JOURNAL))
+    assert f"closed position {KEPT}: principal" in one_line(turn_text(read_turn(JOURNAL, ONE, 2), JOURNAL))
 
 
 # --- live -----------------------------------------------------------------------------------------------------------
