@@ -289,7 +289,8 @@ class TradeSimulation:
             return "touches_other_tokens"
         if self.route.side == "sell" and sold > self.route.amount + min(ROUNDING_RAW, self.route.amount // ROUNDING_PART):
             return "size_differs"
-        return "private_inventory" if from_pools(self._network, done[self._swap], self.route) < arrival else ""
+        given = sold if self.route.side == "sell" else self.route.swap.value_wei
+        return "" if from_pools(self._network, done[self._swap], self.route, given, arrival) else "private_inventory"
 
     def _others_shrank(self, done: Simulated) -> bool:
         """Whether a token that the order does not name became less, or can no longer be read."""

@@ -76,6 +76,9 @@ class Rivals:
         begun_ms = self._clock.monotonic_ms()
         try:
             offer = await rival.offer(door, ask)
+            if any(secret.encode().hex() in offer.tx.data for secret in rival.secrets if secret):
+                raise Silence("bad_calldata", "it holds the key")
+            offer = replace(offer, via=tuple(door.shown(place) for place in offer.via))
             return _quote(rival.name, offer, self._clock.now_ms(), self._clock.monotonic_ms() - begun_ms)
         except Silence as silence:
             return _silent(rival.name, silence.reason, silence.detail, self._clock.monotonic_ms() - begun_ms)

@@ -211,11 +211,11 @@ def _no_row(board: BoardTaken, ts_ms: int) -> tuple[Event, ...]:
 
 
 def _judged(board: BoardTaken, gates: Gates, book: Book) -> Judgement:
-    """Judge the best row that nothing speaks against; where each is refused, the best of all."""
+    """Judge the best row that nothing speaks against; where each is refused, our own best one, if there is one."""
     rows = considered(board, book.ledger)
     assert rows, f"{board.order_id} has a row for {HEADLINE} and none for {book.ledger}"
     judged = [_judgement(board, gates, book, row) for row in rows]
-    return next((each for each in judged if not each.reason), judged[0])
+    return next((each for each in judged if not each.reason), judged[-1] if rows[-1].source == ROUTER else judged[0])
 
 
 def _judgement(board: BoardTaken, gates: Gates, book: Book, row: Row) -> Judgement:

@@ -9,7 +9,7 @@ Pure. Source: 001 §2.2, §5.1; ONC-05, ONC-06, ONC-10.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from chain import calldata
@@ -18,6 +18,7 @@ from chain.calldata import hex_bytes
 from chain.gas import APPROVE_GAS_LIMIT, SWAP_GAS_LIMIT, swap_gas_estimate
 from chain.header import Header
 from chain.network import Network
+from chain.origin import ForeignRoute
 from chain.pools import NATIVE, PoolGraph
 from chain.router import Approval, Route, Tx
 from chain.rpc import RpcRefused
@@ -122,7 +123,7 @@ def rival_rows(
         row = RivalRow(answer, _label(answer, labels))
         reason = _objection(network, graph, variant, answer)
         if isinstance(answer, RivalQuote) and answer.tx.to:
-            row.route = _route(variant, answer, row.label)
+            row.route = _route(graph, variant, answer, row.label)
         if reason or row.route is None:
             row.outcome = Outcome(FAILED, reason)
         else:
@@ -134,7 +135,7 @@ def rival_rows(
 def ghost_route(route: Route, wallet: str, ghost: str) -> Route:
     """A rival's transaction as it would be built for another wallet, as far as its address can be told in it."""
     swap = Tx(route.swap.to, route.swap.data.replace(wallet[2:], ghost[2:]), route.swap.gas_limit, route.swap.value_wei)
-    return Route(route.label, route.side, route.token, route.amount, (), route.approvals, swap, None, _untold)
+    return replace(route, swap=swap)
 
 
 def tx_sha256(tx: Tx) -> str:
@@ -207,13 +208,13 @@ def _is_token(network: Network, graph: PoolGraph, address: str) -> bool:
     return address in (network.weth, network.usdg, NATIVE) or bool(graph.pools_of(address))
 
 
-def _route(variant: Variant, quote: RivalQuote, label: str) -> Route:
+def _route(graph: PoolGraph, variant: Variant, quote: RivalQuote, label: str) -> Route:
     token, buy = variant.asked.token, variant.asked.side == "buy"
     approvals: tuple[Approval, ...] = ()
     if not buy and quote.spender:
         approvals = (Approval(f"{token}>{quote.spender}", Tx(token, calldata.approve(quote.spender), APPROVE_GAS_LIMIT)),)
     swap = Tx(quote.tx.to, quote.tx.data, min(quote.tx.gas_limit, SWAP_GAS_LIMIT), quote.tx.value_wei)
-    return Route(label, variant.asked.side, token, variant.size_raw, (), approvals, swap, None, _untold)
+    return ForeignRoute(label, variant.asked.side, token, variant.size_raw, (), approvals, swap, None, _untold, pools=graph.pools)
 
 
 def _untold(data: bytes) -> int | None:

@@ -18,7 +18,7 @@ from chain.network import Network
 from chain.router import Route, Tx
 from chain.rpc import RpcRefused
 from chain.simulate import ETH_MAX, Simulated, Simulation, SimulationRefused, answered
-from chain.trade import FAILED, PROVEN, REVERTED, UNPROVABLE, Outcome, Purse, TradeSimulation, evidence, shown_wei
+from chain.trade import FAILED, PROVEN, QUOTED_MAX, QUOTER_ABSURD, REVERTED, UNPROVABLE, Outcome, Purse, TradeSimulation, evidence, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
@@ -132,10 +132,11 @@ class Rows:
         swap_gas = outcome.swap_gas if proven else rival.gas_estimate
         approve_gas = sum(gas for key, gas in outcome.approve_gas if key in unpaid) if proven else len(unpaid) * APPROVE_GAS_ESTIMATE
         differs = ("quoter_differs",) if proven and rival.out_raw != outcome.arrival_raw else ()
+        absurd = (QUOTER_ABSURD,) if (rival.out_raw or 0) >= QUOTED_MAX else ()
         return Row(
             source=rival.answer.source, route=rival.label, status=outcome.status, reason=outcome.reason, quoted_raw=_raw(rival.out_raw),
             arrival_raw=_raw(outcome.arrival_raw), units_raw=_raw(outcome.units_raw), logged_raw=_raw(outcome.logged_raw), swap_gas=swap_gas,
-            approve_gas=approve_gas, gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags + differs,
+            approve_gas=approve_gas, gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags + differs + absurd,
             digest=self._keep(rival.evidence) if rival.evidence else "", to=route.swap.to if route else "",
             tx_sha256=tx_sha256(route.swap) if route else "", age_ms=rival.age_ms(now_ms), via=rival.via,
         )  # fmt: skip

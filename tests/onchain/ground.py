@@ -102,6 +102,7 @@ class Ground:
             if choose(pool):
                 graph.add(pool)
         graph.states.update(self.graph.states)
+        graph.pools.update(self.graph.pools)  # no way leads through the others, yet it is known that they are pools
         self.graph = self.desk.graph = graph
 
     def keep_venue(self, name: str, venue: str, hub: str) -> None:

@@ -344,9 +344,10 @@ def test_onc_08_where_a_rivals_gate_does_not_pass_our_own_best_row_fills(gated):
     assert outcome(several(taken, gated, gate(route="v3"))).route == "v3"
 
 
-def test_onc_08_where_no_gate_passes_the_refusal_is_the_best_rows():
+def test_onc_08_where_no_gate_passes_the_refusal_is_what_our_own_row_says():
     taken = board("buy", 100, row("v3", brings=900), rival(brings=1_000))
-    assert said(several(taken, gate("UNKNOWN", route="kyberswap", cause="x"), gate("FLAGGED", route="v3"))) == "gate_unknown"
+    assert said(several(taken, gate("UNKNOWN", route="kyberswap", cause="x"), gate("FLAGGED", route="v3"))) == "gate_flagged"
+    assert said(several(board("buy", 100, rival(brings=1_000)), gate("UNKNOWN", route="kyberswap"))) == "gate_unknown"
 
 
 def test_onc_08_behind_our_own_best_row_no_other_is_tried():
