@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chain.network import load_network
 from ledgers.errors import CorruptJournal
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, imbalance
@@ -18,7 +19,7 @@ from referee.onchain.costs import Costs
 from referee.onchain.credit import exit_reserve_wei
 from referee.onchain.decision import OPEN_LP
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, HoldingMark, OrderAsked, WindowLiquidated
-from referee.onchain.liquidity import LP, LP_FEES, closing_entry, opening_entry, range_of, share_ppm
+from referee.onchain.liquidity import LP, LP_FEES, closing_entry, opening_entry, pool_objection, range_of, share_ppm
 from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, LiquidityOpened
 from referee.onchain.marks import Sale, valued
 from referee.onchain.position import Position, opened_position, pool_of
@@ -234,3 +235,27 @@ def test_a_position_that_takes_more_gas_than_it_brings_is_left_where_it_is():
     whole = with_exits(book, out)
     parts = split(book, whole, [a_sale(whole.holdings[0], 4_000, "proven")[1]], out, PRICE)
     assert (parts.positions[0].status, parts.positions[0].value_wei, parts.moves) == ("below_gas", Wei(0), {})
+
+
+# --- pools ----------------------------------------------------------------------------------------------------------
+
+NETWORK = load_network("devnet")
+ZERO = "0x" + "00" * 20
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"venue": "v4", "token0": ZERO, "token1": LEAF}, ""),
+        ({"venue": "v4", "token0": ZERO, "token1": NETWORK.weth}, "both sides of the pool are ETH"),
+        ({"venue": "v2"}, "v2 pools are not refereed"),
+        ({"fork": "thicket"}, "thicket pools are not refereed"),
+    ],
+)
+def test_onc_21_a_pool_carries_positions_or_says_why_not(changes, said):
+    pool = replace(pool_of(opened_position(an_opening())), token0=LEAF, token1=NETWORK.weth)
+    reason, detail = pool_objection(NETWORK, replace(pool, **changes), "")
+    assert (reason, said in detail) == ("lp_pool" if said else "", True)
+    assert pool_objection(NETWORK, pool, "its hook may") == ("lp_pool", "its hook may") and pool_objection(NETWORK, None, "")[0] == "lp_pool"
+    assert pool_objection(replace(NETWORK, v3_positions=None), pool, "")[0] == "lp_pool"
