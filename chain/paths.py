@@ -107,7 +107,8 @@ def _paths_from_eth(network: Network, graph: PoolGraph, token: str) -> Iterator[
     legs = _legs(network, graph)
     for second in _few(graph, graph.pools_between(network.usdg, token), network.usdg):
         for first in legs:
-            yield first, Hop(second, network.usdg, token)
+            if bool(first.pool.fork) == bool(second.fork):
+                yield first, Hop(second, network.usdg, token)
     for last in _neighbours(network, graph, token):
         other = last.other(token)
         for way in _ways_round(network, graph, legs, other, last):
@@ -126,7 +127,8 @@ def _ways_round(network: Network, graph: PoolGraph, legs: list[Hop], token: str,
         (Hop(pool, hub, token),) for hub in (network.weth, NATIVE) for pool in graph.pools_between(hub, token) if not pool.fork and not pool.hooked
     ]
     found.sort(key=lambda way: (-_depth(graph, way[0].pool, way[0].token_in), way[0].pool.key))
-    leg = max(legs, key=lambda hop: (_depth(graph, hop.pool, hop.token_in), hop.pool.key), default=None)
+    own = [hop for hop in legs if not hop.pool.fork]
+    leg = max(own, key=lambda hop: (_depth(graph, hop.pool, hop.token_in), hop.pool.key), default=None)
     dollar = [pool for pool in graph.pools_between(network.usdg, token) if not pool.fork and not pool.hooked]
     if leg and dollar:
         deepest = max(dollar, key=lambda pool: (_depth(graph, pool, network.usdg), pool.key))
