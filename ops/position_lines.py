@@ -123,8 +123,19 @@ def price_text(sqrt_price_x96: int, opened: LiquidityOpened, names: Names) -> st
 
 
 def share_text(opened: LiquidityOpened) -> str:
-    """Say what part of the liquidity in range a position came to."""
-    return f"{(percent_text(opened.share_ppm) or '').removeprefix('+')} of the liquidity in range" if opened.share_ppm else "out of range"
+    """Say what part of the liquidity in range a position came to, or would come to where it lies."""
+    return f"out of range (in it {part_text(opened)})" if outside(opened) else part_text(opened)
+
+
+def part_text(opened: LiquidityOpened) -> str:
+    """Write a position's share."""
+    return f"{(percent_text(opened.share_ppm) or '').removeprefix('+')} of the liquidity in range"
+
+
+def outside(opened: LiquidityOpened) -> bool:
+    """Whether the price was out of the range when it was opened, as far as it was recorded."""
+    price = int(opened.sqrt_price_x96)
+    return price > 0 and not sqrt_price_at(opened.tick_lower) <= price < sqrt_price_at(opened.tick_upper)
 
 
 def where_text(kept: Kept, names: Names) -> str:

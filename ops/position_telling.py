@@ -8,7 +8,7 @@ from ledgers.events import Event
 from ledgers.money import Wei, mul_div_ceil
 from ops.lines import because, counted, ledgers_text
 from ops.names import Names
-from ops.position_lines import accrued_text, amounts_text, pool_text, price_text, range_text, share_text, small_eth_text, state_text, unit_text, where_text
+from ops.position_lines import accrued_text, amounts_text, outside, part_text, pool_text, price_text, range_text, share_text, small_eth_text, state_text, unit_text, where_text
 from ops.positions import LOST, OPEN, Kept
 from referee.onchain.events import OrderAsked
 from referee.onchain.liquidity import LP, LP_FEES, PPM
@@ -64,7 +64,9 @@ def _price_line(kept: Kept, names: Names) -> str:
 
 def _fees_line(kept: Kept, names: Names) -> str:
     worth = kept.worth
-    in_eth = f" = {small_eth_text(worth.fees_wei)} ETH at block {worth.block}" if worth and any(map(int, kept.fees)) else ""
+    told = worth is not None and any(map(int, kept.fees))
+    marked = f", {small_eth_text(worth.fees_wei)} ETH at the mark of block {worth.block}" if told and worth and kept.closed and worth.block != kept.end_block else ""
+    in_eth = f" = {small_eth_text(worth.fees_wei)} ETH at block {worth.block}" if told and worth and not marked else marked
     if not kept.accruals:
         return "none counted yet"
     blocks = f"blocks {kept.accruals[0].from_block}–{kept.accruals[-1].to_block}"
@@ -119,7 +121,8 @@ def opening_chapters(event: LiquidityOpened, names: Names) -> Iterator[Chapter]:
         yield "price", f"{price_text(int(event.sqrt_price_x96), event, names)} {unit_text(event, names)} when it was opened"
     own, others = int(event.liquidity_raw), int(event.pool_liquidity_raw)
     beside = "" if mul_div_ceil(own, PPM, own + others) == event.share_ppm else ", the run's other positions in the pool counted in"
-    yield "share", f"Lp/(L+Lp) = {share_text(event)}{beside}: liquidity Lp {own} of its own, L {others} of others in range"
+    there = ", once the price is in its own" if outside(event) else ""
+    yield "share", f"Lp/(L+Lp) = {part_text(event)}{there}{beside}: liquidity Lp {own} of its own, L {others} of others in range"
 
 
 def accrual_chapters(events: Sequence[Event], opened: LiquidityOpened, names: Names) -> Iterator[Chapter]:

@@ -273,5 +273,6 @@ def _laid_out(chapters: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
     for label, text in chapters:
         shown = "" if label == last else label
         fits = LABEL_CHARS + 2 + len(text) <= width
-        yield from [f"{shown:{LABEL_CHARS}}  {text}".rstrip()] if fits else labelled(shown, text, LABEL_CHARS, width, HANGING if COLUMNS_APART in text else "")
+        columns = text[: len(text) - len(text.lstrip())] + COLUMNS_APART.join(part.strip() for part in text.split(COLUMNS_APART) if part.strip())
+        yield from [f"{shown:{LABEL_CHARS}}  {text}".rstrip()] if fits else labelled(shown, columns, LABEL_CHARS, width, HANGING if COLUMNS_APART in text else "")
         last = label or last

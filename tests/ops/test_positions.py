@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from chain.liquidity.ticks import TICK_MAX, sqrt_price_at
 from ledgers.money import TokenRaw, Wei
 from ops.names import TokenName, network_names
-from ops.position_lines import _digits, asked_liquidity_text, range_text, small_eth_text
+from ops.position_lines import _digits, asked_liquidity_text, range_text, share_text, small_eth_text
+from ops.position_telling import position_chapters
 from ops.positions import ABOVE, BELOW, CLOSED, INSIDE, LOST, OPEN
 from ops.reporting import account_of, report_of
 from ops.story import order_data, read_run, run_data
 from ops.telling import order_text, run_text
 from ops.turn_story import read_turn, turn_text
-from tests.ops.pooled import CLOSING, KEPT, ODD, POOL, mark, marked, opened, pooled
+from tests.ops.pooled import CLOSING, KEPT, ODD, POOL, closed, mark, marked, opened, pooled
 from tests.ops.test_view import drawn, plain_text_of, unprintable
 from tests.ops.told import ONE, TOKEN, told
 
@@ -90,6 +91,11 @@ def test_a_range_is_told_by_ticks_and_whole_tokens():
 
 def test_a_range_of_unknown_decimals_is_told_in_base_units():
     assert range_text(opened(), {}) == "ticks 93000 to 95400 (10932.9 to 13898.3 token·abab per ETH in base units)"
+
+
+def test_a_share_out_of_range_says_what_it_would_come_to_in_it():
+    below = replace(opened(), sqrt_price_x96=TokenRaw(sqrt_price_at(92_999)))
+    assert share_text(opened()) == "10.0000 % of the liquidity in range" and share_text(below) == "out of range (in it 10.0000 % of the liquidity in range)"
 
 
 def test_a_range_of_all_prices_is_called_that():
@@ -182,6 +188,13 @@ def test_hostile_names_and_reasons_of_positions_are_only_letters_and_fit():
 def test_the_turn_that_opened_and_closed_positions_tells_it():
     assert f"opened position {KEPT}: 0.01000000 ETH" in one_line(turn_text(read_turn(JOURNAL, ONE, 1), JOURNAL))
     assert f"closed position {KEPT}: principal" in one_line(turn_text(read_turn(JOURNAL, ONE, 2), JOURNAL))
+
+
+def test_fees_of_a_closing_are_never_given_the_value_that_others_had_at_a_mark():
+    story = read_run(JOURNAL, ONE)
+    kept = replace(story.positions.of(KEPT)[0], closed=replace(closed(), sqrt_price_x96=TokenRaw(0)))
+    told = dict(position_chapters(kept, story.names))
+    assert told["fees"].startswith("0.00000100 ETH and 0.01000 PEPE·abab, 0.00100000 ETH at the mark of block 110;") and "both at the price of block 110" in told["imp. loss"]
 
 
 # --- live -----------------------------------------------------------------------------------------------------------
