@@ -97,7 +97,10 @@ class PoolReading:
         price, tick = (uint_at(done[self._slot0].data, at) for at in (0, 1))
         if tick is None or price is None or not 0 < price < 2**160:
             raise ChainFault("bad_answer", "a pool did not tell its price")
-        return PoolNow(price, signed(tick), done.word(self._liquidity))
+        liquidity = done.word(self._liquidity)
+        if liquidity >> 128:
+            raise ChainFault("absurd_amount", f"liquidity of {liquidity} cannot be in range")
+        return PoolNow(price, signed(tick), liquidity)
 
 
 class OpeningProof:

@@ -50,6 +50,7 @@ from referee.onchain.rows import dumped
 from referee.onchain.rules import Rules
 
 UNREADABLE, REVERTED = "unreadable", "reverted"
+UNTOLD_DECIMALS: Objection = ("lp_range", "a token of the pool does not tell its decimals: give the range in ticks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,9 @@ class LiquidityDesk:
         objection = pool_objection(self.network, pool, carriers.refusal(pool) if pool else "")
         span = Range(0, 0)
         if pool and not objection[0]:
-            span = range_of(asked, pool, await self._decimals(asked, pool, at.header))
-            objection = range_objection(pool, span)
+            decimals = await self._decimals(asked, pool, at.header)
+            span = range_of(asked, pool, decimals) if decimals else span
+            objection = range_objection(pool, span) if decimals else UNTOLD_DECIMALS
         if pool is None or objection[0]:
             self._refuse(done, at, tuple(books), objection)
             return
@@ -118,15 +120,13 @@ class LiquidityDesk:
         for ledgers in _alike(at, books):
             await self._open_on(done, at, asked, placed, ledgers, books[ledgers[0]])
 
-    async def _decimals(self, asked: OrderAsked, pool: Pool, header: Header) -> tuple[int, int]:
-        """Decimals of both tokens, where the order speaks of prices. Raises: ChainFault when a token does not tell."""
+    async def _decimals(self, asked: OrderAsked, pool: Pool, header: Header) -> tuple[int, int] | None:
+        """Decimals of both tokens, where the order speaks of prices; None when a token does not tell."""
         if not asked.price_lower:
             return 0, 0
         facts = await read_facts(self.rpc, [token for token in (pool.token0, pool.token1) if token != NATIVE], header.block)
         told = [18 if token == NATIVE else facts[token].decimals for token in (pool.token0, pool.token1)]
-        if told[0] is None or told[1] is None:
-            raise ChainFault("unreadable", "a token of the pool does not tell its decimals: give the range in ticks")
-        return told[0], told[1]
+        return None if told[0] is None or told[1] is None else (told[0], told[1])
 
     async def _open_on(self, done: Done, at: Sitting, asked: OrderAsked, placed: Placed, ledgers: tuple[str, ...], book: Book) -> None:
         assert asked.amount0_raw is not None and asked.amount1_raw is not None

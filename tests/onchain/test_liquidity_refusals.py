@@ -61,7 +61,7 @@ async def test_onc_21_hooks_that_change_amounts_carry_no_position_and_others_do(
     if hook in CHANGING:
         assert (said(events), outcome(events).rule) == ("lp_pool", "ONC-21") and "its hook may" in outcome(events).detail
     else:
-        assert said(events) in ("opened", "reverted"), outcome(events)
+        assert said(events) == "opened", outcome(events)
 
 
 def grant(run: Run, token: str, units: int) -> None:
@@ -103,6 +103,16 @@ async def test_onc_21_prices_with_no_step_of_the_grid_between_them_are_refused(g
     run.grant("LEAF", 10**20)
     order = replace(opening(pool_of(ground, "v3 weth LEAF"), (0, 0), (10**15, 10**15)), price_lower="1000", price_upper="1000.0001")
     assert (await refused(run, order)).reason == "lp_range"
+
+
+async def test_onc_21_prices_of_a_token_that_does_not_tell_its_decimals_are_refused_and_cost_the_node_nothing(ground, run):
+    kind = "no_facts"
+    pool = await own_pool(ground, kind)
+    run.grant(kind, 10**20)
+    order = replace(opening(pool, (0, 0), (10**15, 10**15)), price_lower="0.001", price_upper="1000")
+    refusal = await refused(run, order)
+    assert (refusal.reason, "decimals" in refusal.detail) == ("lp_range", True)
+    assert [state.faults for state in ground.desk.rpc.lanes] == [0]
 
 
 async def test_onc_21_amounts_that_make_no_liquidity_are_refused(ground, run):
