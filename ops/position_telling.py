@@ -121,7 +121,7 @@ def opening_chapters(event: LiquidityOpened, names: Names) -> Iterator[Chapter]:
         yield "price", f"{price_text(int(event.sqrt_price_x96), event, names)} {unit_text(event, names)} when it was opened"
     own, others = int(event.liquidity_raw), int(event.pool_liquidity_raw)
     beside = "" if mul_div_ceil(own, PPM, own + others) == event.share_ppm else ", the run's other positions in the pool counted in"
-    there = ", once the price is in its own" if outside(event) else ""
+    there = ", if the price were in its range" if outside(event) else ""
     yield "share", f"Lp/(L+Lp) = {part_text(event)}{there}{beside}: liquidity Lp {own} of its own, L {others} of others in range"
 
 
