@@ -42,6 +42,13 @@ async def ask_factories(rpc: RpcDoor, network: Network, tokens: Iterable[str], b
     Shapes: pools born at the network's first block as far as known. Raises: ChainFault."""
     hubs = (network.weth, NATIVE, network.usdg)
     pairs = {tuple(sorted((token, hub))) for token in tokens for hub in hubs if token != hub} | {tuple(sorted(pair)) for pair in combinations(hubs, 2)}
+    return await ask_pairs(rpc, network, pairs, block)
+
+
+async def ask_pairs(rpc: RpcDoor, network: Network, pairs: Iterable[tuple[str, ...]], block: int) -> list[Pool]:
+    """Ask which pools join some pairs of tokens, each in order.
+
+    Shapes: pools born at the network's first block as far as known. Raises: ChainFault."""
     questions = [question for pair in sorted(pairs) for question in _questions(network, *pair)]
     chunks = [questions[at : at + QUESTIONS_AT_ONCE] for at in range(0, len(questions), QUESTIONS_AT_ONCE)]
     found: list[Pool] = []

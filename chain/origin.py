@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from chain.calldata import hex_bytes, uint_at
@@ -18,8 +19,11 @@ from chain.logs import signed
 from chain.network import Network
 from chain.pools import NATIVE, Pool
 from chain.router import Route
-from chain.simulate import CallAnswer
-from chain.swaps import V2_SWAP, V4_SWAP, swap_topic
+from chain.simulate import NATIVE_LOG, TRANSFER_TOPIC, CallAnswer
+from chain.swaps import V2_SWAP, V3_SWAP, V4_SWAP, swap_topic
+
+TOKENS_MAX, PAIRS_MAX = 4, 12
+"""How many tokens one unknown place may have moved, and pairs that its factories are asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,23 @@ def from_pools(network: Network, swap: CallAnswer, route: Route, given: int, arr
     ether, token = paid.pop(network.weth, 0), paid.pop(route.token, 0)
     out, taken = (token, -ether) if route.side == "buy" else (ether, -token)
     return out >= arrival and taken <= given and all(amount >= 0 for amount in paid.values())
+
+
+def pairs_unknown(network: Network, swap: CallAnswer, route: Route) -> set[tuple[str, ...]]:
+    """Pairs of tokens that swaps in unknown places may have traded: what moved in and out there, at most a few.
+
+    Shapes: each pair in order."""
+    known: Mapping[str, Pool] = route.pools if isinstance(route, ForeignRoute) else {}
+    shapes = {V2_SWAP, V3_SWAP, V4_SWAP, *(fork.swap_topic for fork in network.forks if fork.swap_topic)}
+    places = {str(log["address"]).lower() for log in swap.logs if log["topics"][:1] and log["topics"][0] in shapes and _pool_of(network, log, known) is None}
+    moved: dict[str, set[str]] = {place: set() for place in places}
+    for log in swap.logs:
+        topics, token = log["topics"], str(log["address"]).lower()
+        if len(topics) == 3 and topics[0] == TRANSFER_TOPIC:
+            for place in {"0x" + topics[1][26:], "0x" + topics[2][26:]} & places:
+                moved[place].add(NATIVE if token == NATIVE_LOG else token)
+    pairs = {pair for tokens in moved.values() if len(tokens) <= TOKENS_MAX for pair in combinations(sorted(tokens), 2)}
+    return set(sorted(pairs)[:PAIRS_MAX])
 
 
 def _pool_of(network: Network, log: Any, known: Mapping[str, Pool]) -> Pool | None:

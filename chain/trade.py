@@ -41,6 +41,7 @@ ALLOWANCE_STANDING_MIN = 2**95
 QUOTED_MAX = 2**127
 """No pool can pay out more; a quoter that says so was told by a hook, or of one."""
 APPROVAL_USED_UP, QUOTER_ABSURD = "approval_used_up", "quoter_absurd"
+PRIVATE_INVENTORY = "private_inventory"
 UNREPEATABLE = "impact_unrepeatable"
 """Why nothing is known after earlier trades of which one did not go through again."""
 ROUNDING_RAW, ROUNDING_PART = 2, 1_000_000
@@ -201,6 +202,10 @@ class TradeSimulation:
         sim.block(balances_wei={}, code={slot.contract: SLOAD_CODE})
         return sim.view(slot.contract, slot.slot)
 
+    def swapped(self, done: Simulated) -> CallAnswer:
+        """What the swap itself did."""
+        return done[self._swap]
+
     def outcome(self, done: Simulated) -> Outcome:
         """Read what the route did, whatever its quoter says. Raises: ChainFault when the node contradicts itself."""
         found = self._outcome(done)
@@ -290,7 +295,7 @@ class TradeSimulation:
         if self.route.side == "sell" and sold > self.route.amount + min(ROUNDING_RAW, self.route.amount // ROUNDING_PART):
             return "size_differs"
         given = sold if self.route.side == "sell" else self.route.swap.value_wei
-        return "" if from_pools(self._network, done[self._swap], self.route, given, arrival) else "private_inventory"
+        return "" if from_pools(self._network, done[self._swap], self.route, given, arrival) else PRIVATE_INVENTORY
 
     def _others_shrank(self, done: Simulated) -> bool:
         """Whether a token that the order does not name became less, or can no longer be read."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chain.aggregators.ask import Ask, RivalQuote, RivalSilent
+from chain.factories import ask_pairs
 from chain.header import Header
 from chain.network import Network
 from chain.pools import PoolGraph
@@ -20,7 +21,7 @@ from chain.rpc import RpcDoor
 from chain.tokens import read_facts
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
-from referee.onchain.rival_rows import NOT_ASKED, TOO_OLD, Rivals, rival_rows
+from referee.onchain.rival_rows import NOT_ASKED, TOO_OLD, RivalRow, Rivals, rival_rows
 from referee.onchain.rows import Rows
 from referee.onchain.rules import Rules
 from referee.onchain.variant import Variant
@@ -89,11 +90,26 @@ class RivalDesk:
                 rival.fail(fault.reason)
             return
         code: dict[str, Any] = dict(zip(addresses, told, strict=False))
-        now_ms = self.clock.now_ms()
-        for rival, answer in zip(asked, told[len(addresses) :], strict=True):
+        now_ms, simulated = self.clock.now_ms(), told[len(addresses) :]
+        for rival, answer in zip(asked, simulated, strict=True):
             rival.read(answer, code)
+        await self._know_more(asked, simulated, code)
+        for rival in asked:
             if rival.age_ms(now_ms) > self.rules.board_age_ms_max:
                 rival.fail(TOO_OLD)
+
+    async def _know_more(self, asked: Sequence[RivalRow], simulated: Sequence[Any], code: dict[str, Any]) -> None:
+        """Ask the factories about places where rivals traded and that no log told of, so that a real market is no stock."""
+        pairs = [rival.pairs_unknown(self.network, answer) for rival, answer in zip(asked, simulated, strict=True)]
+        if not any(pairs):
+            return
+        try:
+            found = await ask_pairs(self.rpc, self.network, set().union(*pairs), self.header.block)
+        except ChainFault:
+            return
+        for rival, answer, unknown in zip(asked, simulated, pairs, strict=True):
+            if unknown:
+                rival.read_again(answer, code, {pool.key: pool for pool in found})
 
     def _others(self, variant: Variant) -> set[str]:
         """Tokens that no row of the order may take: what else is held, and the hubs."""

@@ -8,6 +8,7 @@ Pure. Source: 001 §2.2, §5.1; ONC-05, ONC-06, ONC-10.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -18,12 +19,12 @@ from chain.calldata import hex_bytes
 from chain.gas import APPROVE_GAS_LIMIT, SWAP_GAS_LIMIT, swap_gas_estimate
 from chain.header import Header
 from chain.network import Network
-from chain.origin import ForeignRoute
-from chain.pools import NATIVE, PoolGraph
+from chain.origin import ForeignRoute, pairs_unknown
+from chain.pools import NATIVE, Pool, PoolGraph
 from chain.router import Approval, Route, Tx
 from chain.rpc import RpcRefused
 from chain.simulate import READER, SimulationRefused, answered
-from chain.trade import FAILED, PROVEN, REVERTED, Outcome, TradeSimulation, evidence
+from chain.trade import FAILED, PRIVATE_INVENTORY, PROVEN, REVERTED, Outcome, TradeSimulation, evidence
 from ledgers.errors import ChainFault
 from ledgers.identity import identity_of
 from ledgers.plain_text import plain_text
@@ -92,6 +93,18 @@ class RivalRow:
         if self.question is None or not isinstance(self.answer, RivalQuote):
             return ()
         return tuple(address for address in (self.answer.tx.to, self.answer.spender) if address)
+
+    def pairs_unknown(self, network: Network, answer: Any) -> set[tuple[str, ...]]:
+        """Pairs whose pools would say whether its tokens came from a market that is not known yet; none where it does not matter."""
+        if self.outcome.reason != PRIVATE_INVENTORY or self.question is None:
+            return set()
+        return pairs_unknown(network, self.question.swapped(answered(self.question.simulation, answer)), self.question.route)
+
+    def read_again(self, answer: Any, code: Mapping[str, Any], pools: Mapping[str, Pool]) -> None:
+        """Read what its transaction did with more pools known."""
+        assert self.question is not None and isinstance(self.route, ForeignRoute)
+        self.route = self.question.route = replace(self.route, pools=ChainMap(dict(pools), self.route.pools))
+        self.read(answer, code)
 
     def fail(self, reason: str) -> None:
         """Give the row up."""

@@ -306,6 +306,14 @@ async def test_a_rival_that_keeps_most_of_it_is_proven_and_loses(ground, rival, 
     assert await row_of(run) == "proven"
 
 
+async def test_a_market_that_no_log_told_of_is_known_by_its_factory_and_is_no_stock(ground, rival, run):
+    for key in [key for key, pool in ground.graph.pools.items() if pool.venue == DEEP]:
+        del ground.graph.pools[key]
+    ground.trips()
+    (fill,) = await run.fill(run.buy("ACRN", SPEND))
+    assert fill.route.startswith("kyberswap")
+
+
 async def test_a_makers_firm_quote_is_left_out(rival, run):
     rival.exchange = "kyberswap-limit-order-v2"
     assert await row_of(run) == "rfq"
