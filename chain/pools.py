@@ -125,7 +125,10 @@ class PoolGraph:
         return (self.network.weth, NATIVE, self.network.usdg)
 
     def add(self, pool: Pool) -> None:
-        """Learn of a pool; again is nothing new."""
+        """Learn of a pool; again is nothing new, and no other exchange's word changes what Uniswap's own factories said."""
+        known = self.pools.get(pool.key)
+        if known is not None and pool.fork and pool.fork != known.fork:
+            return
         self._settled.clear()
         self.pools[pool.key] = pool
         for token in (pool.token0, pool.token1):
@@ -205,7 +208,9 @@ async def discover(rpc: RpcDoor, network: Network, from_block: int, to_block: in
 
 
 def pool_created(network: Network, log: Log) -> Pool | None:
-    """Read a creation log; None when it is none, or not from a factory that counts. Raises: ChainFault for a wrong shape."""
+    """Read a creation log; None when it is none, or not from a factory that counts.
+
+    Raises: ChainFault for a wrong shape of Uniswap's own."""
     what = (log.topics[0], log.address)
     if what == (PAIR_CREATED, network.v2_factory):
         return _pair(log)
@@ -213,14 +218,21 @@ def pool_created(network: Network, log: Log) -> Pool | None:
         return _v3_pool(log)
     if what == (V4_INITIALIZED, network.v4_pool_manager) and network.v4_state_view:
         return _v4_pool(log)
-    curve = next((curve for curve in network.curves if (curve.launched_topic, curve.factory) == what), None)
+    try:
+        return _elsewhere(network, log)
+    except ChainFault:
+        return None
+
+
+def _elsewhere(network: Network, log: Log) -> Pool | None:
+    """A pool of another exchange or a launchpad; what they log in another shape than is said of them is none of our pools."""
+    curve = next((curve for curve in network.curves if (curve.launched_topic, curve.factory) == (log.topics[0], log.address)), None)
     if curve is not None:
         return _curve(log, curve)
     fork = next((fork for fork in network.forks if fork.factory == log.address), None)
-    if fork is None or what[0] != {"v2": PAIR_CREATED, "v3": POOL_CREATED}[fork.shape]:
+    if fork is None or log.topics[0] != {"v2": PAIR_CREATED, "v3": POOL_CREATED}[fork.shape]:
         return None
-    made = _pair(log) if fork.shape == "v2" else _v3_pool(log)
-    return of_fork(made, fork)
+    return of_fork(_pair(log) if fork.shape == "v2" else _v3_pool(log), fork)
 
 
 def _curve(log: Log, curve: Curve) -> Pool:

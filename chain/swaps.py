@@ -87,7 +87,10 @@ def _v3(pool: Pool, log: Log) -> Happening:
         return _concentrated(pool, log, 0, 0, price, 1)
     if log.topics[0] != swap_topic(pool):
         return Happening(pool, 0, 0, False, None)
-    amount0, amount1, price, liquidity, *_ = words(log, SWAP_WORDS.get(log.topics[0], V3_SWAP_WORDS))
+    count = SWAP_WORDS.get(log.topics[0], V3_SWAP_WORDS)
+    if pool.fork and len(log.data) != 32 * count:
+        return Happening(pool, 0, 0, False, None)
+    amount0, amount1, price, liquidity, *_ = words(log, count)
     return _concentrated(pool, log, amount0, amount1, price, liquidity, out=-1)
 
 

@@ -226,6 +226,30 @@ def test_the_same_words_from_another_factory_are_no_pool():
     assert pool_created(NETWORK, fork) is None
 
 
+def test_other_exchanges_and_launchpads_are_read_by_their_factory_and_their_odd_logs_left_alone():
+    grove, thicket = (next(fork for fork in NETWORK.forks if fork.shape == shape) for shape in ("v2", "v3"))
+    (curve,) = NETWORK.curves
+    low, high = sorted((TOKEN, OTHER))
+    made = pool_created(NETWORK, log_of(grove.factory, [PAIR_CREATED, topic_of(low), topic_of(high)], int(THIRD, 16), 1))
+    assert (made.fork, made.venue, made.key, made.fee_ppm) == (grove.name, "v2", THIRD, grove.fee_ppm)
+    started = pool_created(NETWORK, log_of(curve.factory, [curve.launched_topic, topic_of(TOKEN), topic_of(OTHER)], 1, 2, 3))
+    assert (started.venue, started.key, started.token0, started.token1) == ("curve", OTHER, NATIVE, TOKEN)
+    odd = [
+        log_of(grove.factory, [PAIR_CREATED, topic_of(high), topic_of(low)], int(THIRD, 16), 1),
+        log_of(grove.factory, [POOL_CREATED, topic_of(low), topic_of(high)], int(THIRD, 16), 1),
+        log_of(thicket.factory, [POOL_CREATED, topic_of(low), topic_of(high)], 7),
+        log_of(curve.factory, [curve.launched_topic, HASH], 1),
+    ]
+    assert [pool_created(NETWORK, log) for log in odd] == [None] * 4
+
+
+def test_another_exchange_cannot_take_over_a_pool_that_is_known():
+    graph, own = PoolGraph(NETWORK), pool("a", TOKEN, NETWORK.weth)
+    graph.add(own)
+    graph.add(pool("a", TOKEN, OTHER, fork="grove"))
+    assert (graph.pools["a"], graph.pools_of(OTHER)) == (own, ())
+
+
 def test_tokens_out_of_order_are_a_fault():
     high, low = sorted((TOKEN, OTHER), reverse=True)
     with pytest.raises(ChainFault, match="is no pool"):
