@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -15,6 +16,7 @@ from referee.onchain.board import Desk, header_of_pin
 from referee.onchain.events import HEADLINE, LEDGERS
 from referee.onchain.liquidity import LP, LP_FEES
 from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityOpened
+from referee.onchain.marks import Valued
 from tests.onchain.given import outcome, said
 from tests.onchain.ground import Ground, Run
 from tests.onchain.pooling import TWIN, Twin, around, churn, closing, opening, pool_of, pooled, sizes
@@ -327,3 +329,32 @@ async def test_onc_21_fees_of_blocks_that_are_lost_are_counted_again_on_the_chai
     (truth,) = await another_desk(run).value(run.run_id, run.wallet, tuple(clean.books.both(run.run_id).values()), pin)
     assert told.positions == truth.positions and told.positions[0].fees1_raw < lost.positions[0].fees1_raw
     assert [event.healed for event in told.accrued] == ["reorg"]
+
+
+EVERY = (*POOLS, "v3 weth BARK", "v4 eth DUSK")
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+async def test_onc_21_positions_in_several_pools_are_counted_alike_by_who_followed_them_and_who_begins_anew(ground, run, seed):
+    chance = Random(seed)
+    for kind in chance.sample(EVERY, 3):
+        pool = pool_of(ground, kind)
+        await with_tokens(run, pool)
+        ticks = around(ground, pool, ticks=chance.choice([400, 2_000, 9_000]), shift=chance.choice([0, 3_000, -3_000]))
+        assert await run.say(opening(pool, ticks, sizes(ground, run, pool, part=3))) == ["opened"]
+    for _ in range(3):
+        ground.chain.step(chance.randint(1, 12))
+        for kind in chance.sample(EVERY, 2):
+            churn(ground, pool_of(ground, kind), chance.choice([10**17, 10**18]))
+        ground.settle()
+        ours = await run.worth()
+        (theirs,) = await another_desk(run).value(run.run_id, run.wallet, (run.book(),), await ground.desk.pin())
+        run.fold(ours.accrued)
+        assert counted(theirs) == counted(ours) and theirs.accrued[0].fees0_raw == ours.accrued[0].fees0_raw
+    for position in run.book().positions:
+        assert await run.say(closing(position.id)) == ["closed"]
+
+
+def counted(worth: Valued) -> list[tuple]:
+    """What of marked positions does not rest on the route of the sale."""
+    return [(mark.position, mark.status, mark.amount0_raw, mark.amount1_raw, mark.fees0_raw, mark.fees1_raw, mark.close_gas_wei) for mark in worth.positions]

@@ -18,12 +18,12 @@ from referee.onchain.bundle import own_book
 from referee.onchain.costs import Costs
 from referee.onchain.credit import exit_reserve_wei
 from referee.onchain.decision import OPEN_LP
-from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, HoldingMark, OrderAsked, WindowLiquidated
+from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, HoldingMark, OrderAsked
 from referee.onchain.liquidity import LP, LP_FEES, closing_entry, opening_entry, pool_objection, range_of, share_ppm
 from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, LiquidityOpened
-from referee.onchain.marks import Sale, valued
+from referee.onchain.marks import Sale
 from referee.onchain.position import Position, opened_position, pool_of
-from referee.onchain.position_marks import COUNTED, Exit, WayOut, split, with_exits, worth_of
+from referee.onchain.position_marks import COUNTED, Exit, split, with_exits, worth_of
 from referee.onchain.rules import DEFAULT
 from referee.onchain.tool_answers import book_answer
 from tests.onchain.given import RUN, T0, a_pin, address, bought, folded, opened, wei
