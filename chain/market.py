@@ -218,10 +218,11 @@ class MarketIndex:
         return _Reading(header, logs, self._wanted([*created, *born]), afresh)
 
     def _wanted(self, pools: Iterable[Pool]) -> list[Pool]:
-        hubs = set(self.graph.hubs)
+        hubs, known = set(self.graph.hubs), self.graph.pools
+        new = [pool for pool in pools if not pool.fork or known.get(pool.key, pool).fork == pool.fork]
         if self._only is None:
-            return list(pools)
-        return [pool for pool in pools if {pool.token0, pool.token1} <= self._only | hubs]
+            return new
+        return [pool for pool in new if {pool.token0, pool.token1} <= self._only | hubs]
 
     def _filter(self, created: Sequence[Pool] = ()) -> LogFilter:
         emitters = {pool.key for pool in (*self.graph.pools.values(), *created) if pool.venue != "v4"}
