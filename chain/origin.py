@@ -1,27 +1,32 @@
 """The origin: whether what a foreign transaction brought came out of pools, and for no more than was given.
 
 A rival may fill from a stock of its own, or add to what is traded, which no fill on paper uses up, whatever its answer says.
-So the Swap logs of known pools alone are counted, over all of them together: what is bought came out of them, what is sold
-went into them up to what was given, and nothing else went in that they did not pay out before. What a pool pays beside its
-swaps (a surplus, liquidity, claims) is no market's doing.
+So known pools alone are counted, over all of them together, by their own Swap logs and by the tokens' Transfer logs alike:
+what is bought came out of them, what is sold went into them up to what was given, and nothing else went in that they did not
+pay out before. What a pool pays or takes beside its swaps (a surplus, liquidity, claims) is no market's doing.
 Source: 001 §5.1; Swap events of Uniswap v2 pairs, v3 pools and the v4 PoolManager, and of their forks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 from chain.calldata import hex_bytes, uint_at
-from chain.logs import signed
+from chain.logs import signed, topic
 from chain.network import Network
 from chain.pools import NATIVE, Pool
 from chain.router import Route
 from chain.simulate import NATIVE_LOG, TRANSFER_TOPIC, CallAnswer
-from chain.swaps import V2_SWAP, V3_SWAP, V4_SWAP, swap_topic
+from chain.swaps import V2_SWAP, V3_BURN, V3_MINT, V3_SWAP, V4_LIQUIDITY_MODIFIED, V4_SWAP, swap_topic
 
+LIQUIDITY_MOVED = frozenset({
+    topic("Mint(address,uint256,uint256)"), topic("Burn(address,uint256,uint256,address)"), V3_MINT, V3_BURN,
+    topic("Collect(address,address,int24,int24,uint128,uint128)"), V4_LIQUIDITY_MODIFIED, topic("Donate(bytes32,address,uint256,uint256)"),
+})  # fmt: skip
+"""Events by which liquidity comes or goes."""
 TOKENS_MAX, PAIRS_MAX = 4, 12
 """How many tokens one unknown place may have moved, and pairs that its factories are asked about."""
 
@@ -39,15 +44,34 @@ def from_pools(network: Network, swap: CallAnswer, route: Route, given: int, arr
 
     Units: `given` and `arrival` in wei or token units, by the route's side."""
     known: Mapping[str, Pool] = route.pools if isinstance(route, ForeignRoute) else {}
-    paid: dict[str, int] = {}
-    for log in swap.logs:
-        pool = _pool_of(network, log, known)
-        for token, amount in _paid(pool, log) if pool else ():
-            hub = network.weth if token == NATIVE else token
-            paid[hub] = paid.get(hub, 0) + amount
-    ether, token = paid.pop(network.weth, 0), paid.pop(route.token, 0)
+    swaps = [(pool, log) for log in swap.logs if (pool := _pool_of(network, log, known))]
+    places = {str(log["address"]).lower() for _, log in swaps} | {pool.hooks for pool, _ in swaps if pool.hooks != NATIVE}
+    if any(log["topics"][:1] and log["topics"][0] in LIQUIDITY_MOVED and str(log["address"]).lower() in places for log in swap.logs):
+        return False
+    swapped = [each for pool, log in swaps for each in _paid(pool, log)]
+    return all(_is_fair(network, paid, route, given, arrival) for paid in (swapped, _moved(swap, places)))
+
+
+def _is_fair(network: Network, paid: Sequence[tuple[str, int]], route: Route, given: int, arrival: int) -> bool:
+    """Whether what pools paid, less what they took in, by token, covers what arrived for what was given, and nothing else came in."""
+    net: dict[str, int] = {}
+    for token, amount in paid:
+        hub = network.weth if token in (NATIVE, NATIVE_LOG) else token
+        net[hub] = net.get(hub, 0) + amount
+    ether, token = net.pop(network.weth, 0), net.pop(route.token, 0)
     out, taken = (token, -ether) if route.side == "buy" else (ether, -token)
-    return out >= arrival and taken <= given and all(amount >= 0 for amount in paid.values())
+    return out >= arrival and taken <= given and all(amount >= 0 for amount in net.values())
+
+
+def _moved(swap: CallAnswer, places: set[str]) -> list[tuple[str, int]]:
+    """What left pools, and with a minus what came to them, by the tokens' own Transfer logs."""
+    moved = []
+    for log in swap.logs:
+        topics = log["topics"]
+        if len(topics) == 3 and topics[0] == TRANSFER_TOPIC:
+            out = ("0x" + topics[1][26:] in places) - ("0x" + topics[2][26:] in places)
+            moved.append((str(log["address"]).lower(), out * (uint_at(hex_bytes(log.get("data")), 0) or 0)))
+    return moved
 
 
 def pairs_unknown(network: Network, swap: CallAnswer, route: Route) -> set[tuple[str, ...]]:
