@@ -12,6 +12,7 @@ PY := .venv/bin/python
 LOCAL := build/local-model
 WINDOW ?= ops/windows/first.toml
 ARGS ?=
+JOBS ?= auto
 
 # An environment does not survive being moved: made elsewhere, it is made again here.
 ifneq ($(shell cat $(MADE)/where 2>/dev/null),$(CURDIR))
@@ -26,8 +27,8 @@ setup: $(MADE)/contracts ## install everything into .venv
 run: setup ## play a one-minute window on a local chain and write its report (WINDOW=file for another)
 	@.venv/bin/referee run $(WINDOW) $(ARGS)
 
-test: setup ## run the tests (ARGS="-k gate" for some)
-	@$(PY) -m pytest $(ARGS)
+test: setup ## run the tests, as many at once as there are cores (ARGS="-k gate" for some, JOBS=0 for one at a time)
+	@$(PY) -m pytest -n $(JOBS) --maxprocesses 4 --dist worksteal $(ARGS)
 
 check: setup ## hold the architecture, compile everything, print lengths
 	@$(PY) -m compileall -q ledgers prompts harnesses chain referee exam ops tests
