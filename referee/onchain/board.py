@@ -159,7 +159,7 @@ class Desk:
         Shapes: one value per group of ledgers that hold the same. Raises: ChainFault when it could not be measured."""
         groups: dict[tuple[Any, ...], list[Book]] = {}
         for book in books:
-            groups.setdefault((book.eth_wei, book.holdings, book.approvals, book.positions), []).append(book)
+            groups.setdefault((book.eth_wei, book.holdings, book.approvals, book.positions, book.kept), []).append(book)
         try:
             return tuple([await self._sell_out(run_id, wallet, group, pin, echo) for group in groups.values()])
         except ChainFault as fault:
@@ -171,7 +171,7 @@ class Desk:
         book, header, ledgers = group[0], header_of_pin(pin), tuple(book.ledger for book in group)
         last_wei = self.last_wei.get((run_id, book.ledger), {})
         out = await self.liquidity.exits(run_id, wallet, ledgers, book, header)
-        sales = in_order_of_value(await self._sales(wallet, out.whole, header, echo), last_wei)
+        sales = in_order_of_value(await self.sales(wallet, out.whole, header, echo), last_wei)
         kept = out.evidence(await self._sell_rounds(wallet, out.whole, sales, header, echo))
         done = valued(book, ledgers, sales, pin.base_fee_wei, sha256_hex(kept), kept, out)
         for sale in sales:
@@ -181,10 +181,11 @@ class Desk:
             self.remember(run_id, ledger, done.holdings)
         return done
 
-    async def _sales(self, wallet: str, book: Book, header: Header, echo: Echo | None) -> list[Sale]:
+    async def sales(self, wallet: str, book: Book, header: Header, echo: Echo | None = None) -> list[Sale]:
+        """Every holding on its way out, with its candidate routes. Raises: ChainFault."""
         slots = {holding: await self.slots.of(holding.token, wallet, header) for holding in book.holdings}
         writes = tuple(slot.write(int(holding.units_raw)) for holding, slot in slots.items() if slot and slot.shares == holding.shares)
-        amounts = await self.amounts(Purse(wallet, int(book.eth_wei), writes, echo=echo), slots, header)
+        amounts = await self.amounts(Purse(wallet, int(book.eth_wei), (*writes, *book.writes_kept()), echo=echo), slots, header)
         sales = []
         for holding, slot in slots.items():
             amount_raw = amounts.get(holding.token)
@@ -211,7 +212,7 @@ class Desk:
         chunks = [sales[at : at + size] for at in range(0, len(sales), size)]
         quotes = [Quotes(self.network, header, chunk, echo) for chunk in chunks]
         for left in reversed(range(SELL_OUT_ROUNDS_MAX if sales else 0)):
-            outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk, book.approvals, echo) for chunk in chunks]
+            outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk, book.approvals, echo, book.writes_kept()) for chunk in chunks]
             simulations = [part.simulation for part in (*outs, *quotes)]
             answers = await self.rpc.batch([simulation.request() for simulation in simulations])
             done = [_trusted(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)]

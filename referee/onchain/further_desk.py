@@ -32,6 +32,7 @@ from referee.onchain.further_events import FurtherBoardTaken, RouteRemembered, W
 from referee.onchain.marks import Valued
 from referee.onchain.rows import Rows
 from referee.onchain.state import Trade
+from referee.onchain.variant import Variant
 
 Weighed = tuple[Trade, int]
 """An earlier trade and how much of it is felt, in parts per million."""
@@ -56,7 +57,7 @@ class FurtherDesk:
         desk, weighed = self.desk, self.weighed(trades, pin)
         if not weighed or not book.holdings:
             return None
-        ways = [route for holding in book.holdings for route in sell_routes(desk.network, desk.graph, holding.token, int(holding.units_raw), wallet)]
+        ways = [route for sale in await desk.sales(wallet, book, header_of_pin(pin)) for route in sale.routes]
         return await self.echo(self.touching(weighed, ways), header_of_pin(pin))
 
     # --- earlier trades -----------------------------------------------------------------------------------------------
@@ -113,8 +114,7 @@ class FurtherDecision(DecisionDesk):
         now_ms, about = self._desk.clock.now_ms(), (self._run_id, fill.order_id, (self._ledger,))
         if asked.side == "sell" and book.held(asked.token) is None:
             return self._stopped(skip(*about, NOT_HELD, "", now_ms))
-        earlier = await self._begin(asked, route, book)
-        variant = await self._variant(asked, book)
+        earlier, variant = await self._begin(asked, book)
         if variant is None:
             return self._stopped(not_filled(*about, "unprovable_no_quote", "the token does not tell what the shares in the book come to", now_ms))
         if asked.side == "sell" and not variant.held.amount_raw:
@@ -145,15 +145,22 @@ class FurtherDecision(DecisionDesk):
     def _stopped(self, event: Event) -> Refereed:
         return Refereed((event,), {})
 
-    async def _begin(self, asked: OrderAsked, route: Route | None, book: Book) -> tuple[Weighed, ...]:
-        """Set up what runs before the order; nothing on the delayed ledger."""
-        if not self._weighed:
-            return ()
-        amount = int(asked.spend_wei or 0) or int(getattr(book.held(asked.token), "units_raw", 1))
-        ways = self._own_ways(asked)(amount)
-        earlier = self._further.touching(self._weighed, ways)
-        self._echo = await self._further.echo(earlier, self._header)
-        return earlier if self._echo else ()
+    async def _begin(self, asked: OrderAsked, book: Book) -> tuple[tuple[Weighed, ...], Variant | None]:
+        """Set up what runs before the order, nothing on the delayed ledger, and what is then traded.
+
+        Which ways are candidates rests on the size, which may rest on what ran before where a token keeps shares."""
+        earlier: tuple[Weighed, ...] = ()
+        ways: list[Route] = []
+        self._echo = None
+        while True:
+            variant = await self._variant(asked, book)
+            if not self._weighed or variant is None:
+                return earlier if self._echo else (), variant
+            ways += self._own_ways(asked)(max(size_raw(asked, variant.held.amount_raw), 1))
+            met = self._further.touching(self._weighed, ways)
+            if met == earlier:
+                return earlier if self._echo else (), variant
+            earlier, self._echo = met, await self._further.echo(met, self._header)
 
     def _ways(self, asked: OrderAsked, fill: FillCredited, route: Route | None) -> Callable[[int], tuple[Route, ...]]:
         """Candidate routes for a size: on the delayed ledger the one that headline filled at."""
