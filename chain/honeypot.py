@@ -90,11 +90,13 @@ class OwnTrip:
 
 
 class GhostTrip:
-    """A ghost buys; the wallet holds the amount by override and sells it.
+    """A ghost buys; the wallet holds the amount by override and sells it, one block and one second later or after a leap.
 
     What the ghost was brought is read where its transaction is a foreign one, made for it by changing the address."""
 
-    def __init__(self, network: Network, pin: Header, purse: Purse, ghost_buy: Route, sale: Route, write: SlotWrite) -> None:
+    def __init__(
+        self, network: Network, pin: Header, purse: Purse, ghost_buy: Route, sale: Route, write: SlotWrite, leap: tuple[int, int] = (0, 0)
+    ) -> None:
         sim = self.simulation = Simulation(network, pin)
         wallet, ghost, price = purse.wallet, ghost_of(purse.wallet), pin.base_fee_wei
         sent, randao = [*purse.prefix, ghost_buy.swap], another_randao(pin)
@@ -103,7 +105,7 @@ class GhostTrip:
         before = None if ghost_buy.hops else sim.token_balance(ghost_buy.token, ghost)
         self._buy = sim.send(ghost, ghost_buy.swap)
         self._balances = None if before is None else (before, sim.token_balance(ghost_buy.token, ghost))
-        self._sale = _SaleBlock(sim, purse, ghost_buy, sale, price, (write,), randao)
+        self._sale = _SaleBlock(sim, purse, ghost_buy, sale, price, (write,), randao, leap)
 
     def buys_like(self, done: Simulated, arrival_raw: int) -> bool:
         """Whether the ghost was brought what the wallet is; not asked of our own routes, which depend on nobody's address."""
@@ -171,7 +173,7 @@ def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sa
     lost_wei = spend_wei - own.gross_wei
     loss_bps = -(-lost_wei * BPS_WHOLE // spend_wei)
     flagged = lost_wei * BPS_WHOLE > loss_bps_max * spend_wei
-    exit_cause = "slot" if ghost is None else "" if _alike(own, ghost, rounding_raw) else "holder_state"
+    exit_cause = "slot" if ghost is None else "" if alike(own, ghost, rounding_raw) else "holder_state"
     return Verdict(
         FLAGGED if flagged else CLEAR,
         "round_trip_loss" if flagged else "",
@@ -184,8 +186,10 @@ def verdict_of(spend_wei: int, board_arrival_raw: int, arrival_raw: int, own: Sa
     )
 
 
-def _alike(own: Sale, ghost: Sale, rounding_raw: int) -> bool:
-    """Whether the override made the wallet the holder that a real buy makes."""
+def alike(own: Sale, ghost: Sale, rounding_raw: int = 0) -> bool:
+    """Whether the override made the wallet the holder that a real buy makes.
+
+    Units: token units that both may differ by before the sale."""
     if not ghost.ok or ghost.net_wei != own.net_wei or own.held_raw is None or ghost.held_raw is None:
         return False
     return abs(ghost.held_raw - own.held_raw) <= rounding_raw

@@ -1,10 +1,10 @@
 """The origin: whether what a foreign transaction brought came out of pools, and for no more than was given.
 
 A rival may fill from a stock of its own, or add to what is traded, which no fill on paper uses up, whatever its answer says.
-So known pools alone are counted, over all of them together, by their own Swap logs and by the tokens' Transfer logs alike:
-what is bought came out of them, what is sold went into them up to what was given, and nothing else went in that they did not
-pay out before. What a pool pays or takes beside its swaps (a surplus, liquidity, claims) is no market's doing.
-Source: 001 §5.1; Swap events of Uniswap v2 pairs, v3 pools and the v4 PoolManager, and of their forks.
+So known pools alone are counted, and each only where what moved in and out of it is what its Swap logs say: a surplus that is
+skimmed off or put in, liquidity that comes or goes and claims that are paid out beside a swap are no market's doing. Over all
+of them together what is bought came out, what is sold went in up to what was given, and nothing else went in.
+Source: 001 §5.1; events of Uniswap v2 pairs, v3 pools and the v4 PoolManager, and of their forks.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ LIQUIDITY_MOVED = frozenset({
 TOKENS_MAX, PAIRS_MAX = 4, 12
 """How many tokens one unknown place may have moved, and pairs that its factories are asked about."""
 
+Moves = dict[tuple[str, str], int]
+"""Base units paid out less those taken in, by place and token."""
+
 
 @dataclass(frozen=True, slots=True)
 class ForeignRoute(Route):
@@ -44,34 +47,65 @@ def from_pools(network: Network, swap: CallAnswer, route: Route, given: int, arr
 
     Units: `given` and `arrival` in wei or token units, by the route's side."""
     known: Mapping[str, Pool] = route.pools if isinstance(route, ForeignRoute) else {}
-    swaps = [(pool, log) for log in swap.logs if (pool := _pool_of(network, log, known))]
-    places = {str(log["address"]).lower() for _, log in swaps} | {pool.hooks for pool, _ in swaps if pool.hooks != NATIVE}
-    if any(log["topics"][:1] and log["topics"][0] in LIQUIDITY_MOVED and str(log["address"]).lower() in places for log in swap.logs):
+    logs = _logs(swap)
+    swapped, hooks = _swapped(network, logs, known)
+    places = {place for place, _ in swapped}
+    moved = _moved(logs, places, hooks)
+    if not _as_logged(network, swapped, moved) or any(log["topics"][0] in LIQUIDITY_MOVED and _emitter(log) in places for log in logs):
         return False
-    swapped = [each for pool, log in swaps for each in _paid(pool, log)]
-    return all(_is_fair(network, paid, route, given, arrival) for paid in (swapped, _moved(swap, places)))
-
-
-def _is_fair(network: Network, paid: Sequence[tuple[str, int]], route: Route, given: int, arrival: int) -> bool:
-    """Whether what pools paid, less what they took in, by token, covers what arrived for what was given, and nothing else came in."""
-    net: dict[str, int] = {}
-    for token, amount in paid:
-        hub = network.weth if token in (NATIVE, NATIVE_LOG) else token
-        net[hub] = net.get(hub, 0) + amount
-    ether, token = net.pop(network.weth, 0), net.pop(route.token, 0)
+    paid: dict[str, int] = {}
+    for (_, token), amount in moved.items():
+        hub = network.weth if token == NATIVE else token
+        paid[hub] = paid.get(hub, 0) + amount
+    ether, token = paid.pop(network.weth, 0), paid.pop(route.token, 0)
     out, taken = (token, -ether) if route.side == "buy" else (ether, -token)
-    return out >= arrival and taken <= given and all(amount >= 0 for amount in net.values())
+    return out >= arrival and taken <= given and all(amount >= 0 for amount in paid.values())
 
 
-def _moved(swap: CallAnswer, places: set[str]) -> list[tuple[str, int]]:
-    """What left pools, and with a minus what came to them, by the tokens' own Transfer logs."""
-    moved = []
-    for log in swap.logs:
-        topics = log["topics"]
+def _logs(swap: CallAnswer) -> list[Any]:
+    """Its logs, but for those without a topic or with topics that are none."""
+    return [log for log in swap.logs if log["topics"] and all(isinstance(word, str) for word in log["topics"])]
+
+
+def _swapped(network: Network, logs: Sequence[Any], known: Mapping[str, Pool]) -> tuple[Moves, set[str]]:
+    """What known pools paid out less what they took in, by their Swap logs; and their hooks."""
+    swapped: Moves = {}
+    hooks: set[str] = set()
+    for log in logs:
+        if pool := _pool_of(network, log, known):
+            hooks |= {pool.hooks} - {NATIVE}
+            for token, amount in _paid(pool, log):
+                at = _emitter(log), token
+                swapped[at] = swapped.get(at, 0) + amount
+    return swapped, hooks
+
+
+def _moved(logs: Sequence[Any], places: set[str], hooks: set[str]) -> Moves:
+    """The same by the Transfer logs of the tokens and of native ETH; what a pool's hook takes is not paid out to anybody."""
+    moved: Moves = {}
+    for log in logs:
+        topics, token = log["topics"], _emitter(log)
         if len(topics) == 3 and topics[0] == TRANSFER_TOPIC:
-            out = ("0x" + topics[1][26:] in places) - ("0x" + topics[2][26:] in places)
-            moved.append((str(log["address"]).lower(), out * (uint_at(hex_bytes(log.get("data")), 0) or 0)))
+            sender, receiver = ("0x" + word[26:] for word in topics[1:])
+            amount, what = uint_at(hex_bytes(log.get("data")), 0) or 0, NATIVE if token == NATIVE_LOG else token
+            for place, sign, other in ((sender, 1, receiver), (receiver, -1, sender)):
+                if place in places and other not in hooks:
+                    moved[place, what] = moved.get((place, what), 0) + sign * amount
     return moved
+
+
+def _as_logged(network: Network, swapped: Moves, moved: Moves) -> bool:
+    """Whether nothing moved beside the swaps. The v4 manager may keep what a hook takes, and pays out no more than was swapped."""
+    at_manager = [at for at in moved if at[0] == network.v4_pool_manager]
+    return all(moved[at] <= swapped.get(at, 0) for at in at_manager) and all(
+        moved.get(at, 0) == swapped.get(at, 0) for at in moved.keys() | swapped.keys() if at[0] != network.v4_pool_manager
+    )
+
+
+def said_bytes(swap: CallAnswer) -> int:
+    """How much a transaction answered and logged."""
+    texts = [swap.call.get("returnData"), *(log.get("data") for log in swap.logs)]
+    return sum(len(text) for text in texts if isinstance(text, str)) // 2
 
 
 def pairs_unknown(network: Network, swap: CallAnswer, route: Route) -> set[tuple[str, ...]]:
@@ -80,10 +114,11 @@ def pairs_unknown(network: Network, swap: CallAnswer, route: Route) -> set[tuple
     Shapes: each pair in order."""
     known: Mapping[str, Pool] = route.pools if isinstance(route, ForeignRoute) else {}
     shapes = {V2_SWAP, V3_SWAP, V4_SWAP, *(fork.swap_topic for fork in network.forks if fork.swap_topic)}
-    places = {str(log["address"]).lower() for log in swap.logs if log["topics"][:1] and log["topics"][0] in shapes and _pool_of(network, log, known) is None}
+    logs = _logs(swap)
+    places = {_emitter(log) for log in logs if log["topics"][0] in shapes and _pool_of(network, log, known) is None}
     moved: dict[str, set[str]] = {place: set() for place in places}
-    for log in swap.logs:
-        topics, token = log["topics"], str(log["address"]).lower()
+    for log in logs:
+        topics, token = log["topics"], _emitter(log)
         if len(topics) == 3 and topics[0] == TRANSFER_TOPIC:
             for place in {"0x" + topics[1][26:], "0x" + topics[2][26:]} & places:
                 moved[place].add(NATIVE if token == NATIVE_LOG else token)
@@ -93,7 +128,7 @@ def pairs_unknown(network: Network, swap: CallAnswer, route: Route) -> set[tuple
 
 def _pool_of(network: Network, log: Any, known: Mapping[str, Pool]) -> Pool | None:
     """The known pool whose swap a log tells of; None for anything else."""
-    topics, emitter = log["topics"], str(log["address"]).lower()
+    topics, emitter = log["topics"], _emitter(log)
     if topics[:1] == [V4_SWAP]:
         pool = known.get(topics[1]) if emitter == network.v4_pool_manager and len(topics) > 1 else None
         return pool if pool is not None and pool.venue == "v4" else None
@@ -110,3 +145,7 @@ def _paid(pool: Pool, log: Any) -> tuple[tuple[str, int], tuple[str, int]]:
         return (pool.token0, third - first), (pool.token1, fourth - second)
     sign = -1 if pool.venue == "v3" else 1  # v3 logs the pool's own balance, v4 the swapper's
     return (pool.token0, sign * signed(first)), (pool.token1, sign * signed(second))
+
+
+def _emitter(log: Any) -> str:
+    return str(log["address"]).lower()

@@ -11,10 +11,11 @@ from typing import Any
 
 from chain import calldata
 from chain.balance_slot import BalanceSlot
+from chain.gas import SWAP_GAS_LIMIT
 from chain.header import Header
 from chain.logs import signed
 from chain.network import Network
-from chain.origin import from_pools
+from chain.origin import from_pools, said_bytes
 from chain.router import Hop, Route, Tx
 from chain.simulate import (
     AMOUNT_MAX,
@@ -42,6 +43,8 @@ QUOTED_MAX = 2**127
 """No pool can pay out more; a quoter that says so was told by a hook, or of one."""
 APPROVAL_USED_UP, QUOTER_ABSURD = "approval_used_up", "quoter_absurd"
 PRIVATE_INVENTORY = "private_inventory"
+FOREIGN_GAS_MAX, FOREIGN_BYTES_MAX = SWAP_GAS_LIMIT // 2, 64 * 1024
+"""What a rival's transaction may use and say, since whatever is filled in a decision is run again before each of its later orders."""
 UNREPEATABLE = "impact_unrepeatable"
 """Why nothing is known after earlier trades of which one did not go through again."""
 ROUNDING_RAW, ROUNDING_PART = 2, 1_000_000
@@ -218,7 +221,7 @@ class TradeSimulation:
             raise ChainFault("state_moved", "a filled order of the same decision no longer goes through at its own block")
         quoted, eth_gained = self._quoted(done), self._eth_gained(done)
         before, after = (self._tokens(done, handle) for handle in (self._before, self._after))
-        misplaced = self._held.slot is not None and before is not None and before != self._held.amount_raw
+        misplaced = self._held.slot is not None and before is not None and self._misplaced(before)
         if misplaced and self.route.side == "sell" and before is not None and before < self.route.amount:
             return Outcome(UNPROVABLE, "slot", self._believed(quoted))
         for handle in (*self._granted, *self._approvals.values(), self._swap):
@@ -229,6 +232,10 @@ class TradeSimulation:
         if misplaced:
             return Outcome(UNPROVABLE, "slot", self._claimable(eth_gained, quoted))
         return self._moved(done, quoted, eth_gained, before, after)
+
+    def _misplaced(self, before: int) -> bool:
+        """Whether an override put the balance elsewhere; what the decision's earlier fills gave away beside their own is no sign of that."""
+        return before < self._held.amount_raw if self._prefix else before != self._held.amount_raw
 
     def _claimable(self, eth_gained: int, quoted: int | None) -> int | None:
         """What may be claimed of a sale that went through without being a proof: never more than it brought."""
@@ -292,6 +299,10 @@ class TradeSimulation:
             return ""
         if self._others_shrank(done):
             return "touches_other_tokens"
+        if done[self._swap].gas_used > FOREIGN_GAS_MAX:
+            return "too_much_gas"
+        if said_bytes(done[self._swap]) > FOREIGN_BYTES_MAX:
+            return "too_long"
         if self.route.side == "sell" and sold > self.route.amount + min(ROUNDING_RAW, self.route.amount // ROUNDING_PART):
             return "size_differs"
         given = sold if self.route.side == "sell" else self.route.swap.value_wei
