@@ -8,11 +8,12 @@ else from the pool as the journal recorded it at the opening, since a node need 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from chain.header import Header, header_of, header_request
 from chain.liquidity.accrual import PaperPosition, PoolPath
-from chain.liquidity.reading import BEGUN_REORG, Followed, follow, read_path, replayed
+from chain.liquidity.reading import BEGUN_REORG, HEALABLE, Followed, follow, read_path, replayed
 from chain.liquidity.record import log_bytes, path_of
 from chain.network import Network
 from chain.pools import Pool
@@ -23,6 +24,8 @@ from ledgers.money import TokenRaw
 from referee.onchain.liquidity_events import LiquidityAccrued
 from referee.onchain.position import Accrued, Position, pool_of
 
+UNTOLD = ("refused", "pruned")
+"""Faults of a node that does not know a block's state any more."""
 PATHS_KEPT = 8
 """Former states of a pool's path, to go back to when a block is lost."""
 
@@ -85,21 +88,52 @@ class _Walk:
         """Whether the path was carried on by logs alone since it was last held to what the pool says."""
 
     async def over(self, positions: Sequence[Position], header: Header) -> Accrued:
-        """Carry positions on to a block."""
-        left = sorted(positions, key=lambda position: position.block)
+        """Carry positions on to a block; where the chain has lost blocks, from where they still stand on it."""
+        try:
+            return await self._walked(sorted(positions, key=lambda position: position.block), header, sure=False)
+        except _Unsure:
+            self._accrued, self._counted, self._unheld = Accrued(), {}, False
+        return await self._walked(await self._on_this_chain(positions, header), header, sure=True)
+
+    async def _walked(self, left: Sequence[Position], header: Header, sure: bool) -> Accrued:
+        """From the earliest block on; `sure` when every block that is begun at has been found on the chain."""
         path = self._here(left[0])
         if path is None:
-            left = await self._on_this_chain(left)
-            path = await self._then(await self._header(left[0].block, header), left[0].path_sha256)
+            if not sure:
+                raise _Unsure
+            left, path = await self._begun(left, header)
         track = Track((), path)
         for position in left:
             if position.block > track.path.block:
                 track = await self._replayed(track, await self._header(position.block, header))
+            if position.block_hash != track.path.block_hash:
+                raise _Unsure
             track = self._joined(track, position)
         if track.path.block < header.block or self._unheld:
-            track = await self._carried(track, header)
+            track = await self._carried(track, header, sure)
+        self._begin_lost(track)
         self.keep(track)
         return self._read(track)
+
+    async def _begun(self, left: Sequence[Position], header: Header) -> tuple[Sequence[Position], PoolPath]:
+        """The pool where the earliest position begins. What is lost begins later where nobody tells the pool's state at its opening any
+        more: at the next position, at last at the block that is asked for; what it earned until then is not known and not counted."""
+        while True:
+            first, *others = left
+            try:
+                return left, await self._then(await self._header(first.block, header), first.path_sha256)
+            except ChainFault as fault:
+                if fault.reason not in UNTOLD or first.id not in self._lost or first.block == header.block:
+                    raise
+            then = await self._header(others[0].block if others and others[0].block > first.block else header.block, header)
+            left = sorted([replace(first, block=then.block, block_hash=then.block_hash), *others], key=lambda position: position.block)
+
+    def _begin_lost(self, track: Track) -> None:
+        """Record where a lost position begins again when nothing has been counted since."""
+        begun = Followed(path=track.path, from_block=track.path.block + 1, swaps=0, crossings=0, healed=BEGUN_REORG, logs_bytes=log_bytes([]))
+        for (name, _), paper in zip(track.who, track.path.positions, strict=True):
+            if name in self._lost:
+                self._record(name, paper, begun)
 
     def _read(self, track: Track) -> Accrued:
         self._accrued.fees_of = {name: paper.fees() for (name, _), paper in zip(track.who, track.path.positions, strict=True)}
@@ -112,32 +146,33 @@ class _Walk:
         for track in self._tracks:
             if sorted(track.who) == who and track.path.block <= header.block:
                 followed = await follow(self._rpc, self._network, self._pool, track.path, header)
-                return self._read(Track(track.who, followed.path))
+                if followed.healed != BEGUN_REORG:
+                    return self._read(Track(track.who, followed.path))
         raise ChainFault("behind", f"position {who[0][0]} is counted beyond block {header.block}")
 
     async def now(self, header: Header) -> PoolPath:
         """The pool at the pinned block without any position: carried on from what is known of it, else read."""
-        known = self._latest(header)
-        if known is None:
-            return await read_path(self._rpc, self._network, self._pool, header)
-        return (await follow(self._rpc, self._network, self._pool, known, header)).path
+        known = max((track.path for track in self._tracks if track.path.block <= header.block), key=lambda path: path.block, default=None)
+        if known is not None:
+            with suppress(ChainFault):
+                return (await follow(self._rpc, self._network, self._pool, bare(known), header)).path
+        return await read_path(self._rpc, self._network, self._pool, header)
 
     async def _then(self, header: Header, path_sha256: str) -> PoolPath:
-        """The pool at an earlier block without any position: by logs from what is known or recorded of it, else read."""
-        known = self._latest(header)
-        if known is None and (record := self._recall(path_sha256)) is not None:
-            known = path_of(record)
-        if known is None:
+        """The pool at an earlier block without any position: by logs from what is known or recorded of it on this chain, else read."""
+        record = self._recall(path_sha256)
+        known = [track.path for track in self._tracks] + ([path_of(record)] if record is not None else [])
+        known = [path for path in known if path.block <= header.block]
+        blocks = list({path.block for path in known})
+        answers = dict(zip(blocks, await self._rpc.batch([header_request(block) for block in blocks]) if blocks else [], strict=True))
+        here = [path for path in known if header_of(answers[path.block], path.block).block_hash == path.block_hash]
+        if not here:
             return await read_path(self._rpc, self._network, self._pool, header)
-        if (known.block, known.block_hash) == (header.block, header.block_hash):
-            return known
+        newest = bare(max(here, key=lambda path: path.block))
+        if newest.block == header.block:
+            return newest
         self._unheld = True
-        return (await replayed(self._rpc, self._network, self._pool, known, header))[0]
-
-    def _latest(self, header: Header) -> PoolPath | None:
-        """The newest known path that is not beyond a block, without its positions."""
-        known = max((track.path for track in self._tracks if track.path.block <= header.block), key=lambda path: path.block, default=None)
-        return None if known is None else bare(known)
+        return (await replayed(self._rpc, self._network, self._pool, newest, header))[0]
 
     def keep(self, track: Track) -> None:
         """Remember a path, so that the next walk begins there."""
@@ -151,14 +186,14 @@ class _Walk:
                 return bare(track.path)
         return None
 
-    async def _on_this_chain(self, positions: Sequence[Position]) -> list[Position]:
+    async def _on_this_chain(self, positions: Sequence[Position], header: Header) -> list[Position]:
         """Positions as the chain now has them, by block: one whose counted block is gone begins again at its opening."""
         found = []
         for position in positions:
-            (answer,) = await self._rpc.batch([header_request(position.block)])
-            if header_of(answer, position.block).block_hash != position.block_hash:
+            if (await self._header(position.block, header)).block_hash != position.block_hash:
                 self._lost.add(position.id)
-                position = replace(position, block=position.opened_block, growth_x128=(0, 0))
+                opening = await self._header(position.opened_block, header)
+                position = replace(position, block=opening.block, block_hash=opening.block_hash, growth_x128=(0, 0))
             found.append(position)
         return sorted(found, key=lambda position: position.block)
 
@@ -168,10 +203,17 @@ class _Walk:
         (answer,) = await self._rpc.batch([header_request(block)])
         return header_of(answer, block)
 
-    async def _carried(self, track: Track, header: Header) -> Track:
+    async def _carried(self, track: Track, header: Header, sure: bool) -> Track:
         """On to the block that is asked for, held to what the pool says there."""
         earlier = [known.path for known in self._tracks if known.who == track.who and known.path.block < track.path.block]
-        followed = await follow(self._rpc, self._network, self._pool, track.path, header, earlier)
+        try:
+            followed = await follow(self._rpc, self._network, self._pool, track.path, header, earlier)
+        except ChainFault as fault:
+            if sure or fault.reason not in HEALABLE:
+                raise
+            raise _Unsure from None
+        if followed.healed == BEGUN_REORG and not sure:
+            raise _Unsure
         self._count(track, followed)
         return Track(track.who, followed.path)
 
@@ -186,13 +228,16 @@ class _Walk:
         return Track(track.who, path)
 
     def _count(self, track: Track, followed: Followed) -> None:
-        digest = sha256_hex(followed.logs_bytes)
         for (name, _), paper in zip(track.who, followed.path.positions, strict=True):
             if followed.path.block > self._counted[name] or followed.healed:
-                self._accrued.blobs[digest] = followed.logs_bytes
-                self._accrued.events.append(self._event(name, paper, followed, digest))
-                self._counted[name] = followed.path.block
-                self._lost.discard(name)
+                self._record(name, paper, followed)
+
+    def _record(self, name: str, paper: PaperPosition, followed: Followed) -> None:
+        digest = sha256_hex(followed.logs_bytes)
+        self._accrued.blobs[digest] = followed.logs_bytes
+        self._accrued.events.append(self._event(name, paper, followed, digest))
+        self._counted[name] = followed.path.block
+        self._lost.discard(name)
 
     def _event(self, name: str, paper: PaperPosition, followed: Followed, digest: str) -> LiquidityAccrued:
         fees = paper.fees()
@@ -210,6 +255,10 @@ class _Walk:
         path.positions.append(_paper(position))
         self._counted[position.id] = path.block
         return Track((*track.who, (position.id, position.liquidity)), path)
+
+
+class _Unsure(Exception):
+    """What was begun at may be of another chain."""
 
 
 def bare(path: PoolPath) -> PoolPath:

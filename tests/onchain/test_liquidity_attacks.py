@@ -1,0 +1,295 @@
+"""Attacks on liquidity positions (ONC-21): lost openings, edges of every kind, and any history held to a real position beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chain.header import header_of, header_request
+from chain.liquidity.accrual import PaperPosition, PoolPath
+from chain.liquidity.reading import follow, read_path
+from chain.liquidity.record import path_of
+from chain.liquidity.ticks import sqrt_price_at
+from chain.pools import Pool, discover, read_states
+from chain.positions import is_eth
+from ledgers.errors import ChainFault
+from ledgers.postings import BOOK
+from referee.onchain.liquidity_events import LiquidityOpened
+from tests.chain.liquidity.twin import TwinPool
+from tests.onchain.given import filled, outcome, said
+from tests.onchain.ground import Ground, Run
+from tests.onchain.pooling import around, churn, closing, opening, pool_of, pooled, sizes, tick_of
+from tests.onchain.test_liquidity import another_desk, with_tokens
+
+
+@pytest.fixture
+async def ground(chain):
+    ground = await Ground.on(chain)
+    yield ground
+    await ground.close()
+
+
+@pytest.fixture
+def run(ground):
+    return Run(ground, stake="10 eth")
+
+
+async def truth_of(run: Run, pool: Pool, opened: list[LiquidityOpened], block: int, path: PoolPath | None = None) -> PoolPath:
+    """What positions side by side earn on the chain as it is now, from their openings to a block, by one walk that knows no detour."""
+    ground = run.ground
+    records = {digest: blob for refereed in run.refereed for digest, blob in refereed.blobs.items()}
+    for at in sorted({event.pin.block for event in opened} | {block}):
+        (answer,) = await ground.desk.rpc.batch([header_request(at)])
+        header = header_of(answer, at)
+        if path is None:
+            recorded = path_of(records[opened[0].path_sha256])
+            path = recorded if recorded.block_hash == header.block_hash else await read_path(ground.desk.rpc, ground.network, pool, header)
+        elif path.block < at:
+            path = (await follow(ground.desk.rpc, ground.network, pool, path, header)).path
+        for event in (event for event in opened if event.pin.block == at):
+            path.positions.append(PaperPosition(lower=event.tick_lower, upper=event.tick_upper, liquidity=int(event.liquidity_raw)))
+    assert path is not None
+    return path
+
+
+def earned(path: PoolPath) -> list[tuple[int, int]]:
+    return [paper.fees() for paper in path.positions]
+
+
+async def told(ground: Ground, pool: Pool, block: int) -> bool:
+    """Whether the node still knows the pool as it was at a block."""
+    (answer,) = await ground.desk.rpc.batch([header_request(block)])
+    try:
+        return bool(await read_path(ground.desk.rpc, ground.network, pool, header_of(answer, block)))
+    except ChainFault:
+        return False
+
+
+async def marked(run: Run, *, anew: bool = False) -> tuple[int, list[tuple[int, int]], list[str]]:
+    """Mark headline, by this process or by one that knows the journal only: block, fees of each position, what was healed."""
+    pin = await run.ground.desk.pin()
+    desk = another_desk(run) if anew else run.ground.desk
+    (valued, *_) = await desk.value(run.run_id, run.wallet, tuple(run.books.both(run.run_id).values()), pin)
+    run.fold(valued.accrued)
+    return pin.block, [(int(mark.fees0_raw), int(mark.fees1_raw)) for mark in valued.positions], [event.healed for event in valued.accrued]
+
+
+# --- lost blocks ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["v3 weth LEAF", "v4 eth PINE"])
+@pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
+@pytest.mark.parametrize("seen", [False, True], ids=["at once", "after a mark"])
+async def test_onc_21_a_lost_opening_is_followed_from_its_block_as_it_is_now(ground, run, kind, anew, seen):
+    pool = pool_of(ground, kind)
+    await with_tokens(run, pool)
+    fork = ground.chain.snapshot()
+    churn(ground, pool, 10**17)
+    ground.settle()
+    opened = await pooled(run, pool)
+    if seen:
+        churn(ground, pool, 2 * 10**17)
+        ground.settle()
+        await marked(run)
+    ground.chain.revert(fork)
+    for eth_wei in (3 * 10**17, 10**17, 2 * 10**17):
+        churn(ground, pool, eth_wei)
+    ground.settle()
+    block, fees, healed = await marked(run, anew=anew)
+    begun = opened if await told(ground, pool, opened.pin.block) else replace(opened, pin=replace(opened.pin, block=block))
+    assert fees == earned(truth := await truth_of(run, pool, [begun], block)) and healed[0] == "reorg"
+    churn(ground, pool, 10**17)
+    ground.settle()
+    block, later, healed = await marked(run)
+    assert later == earned(await truth_of(run, pool, [], block, truth)) and healed == [""] and min(later[0]) > 0
+    assert await run.say(closing(opened.position)) == ["closed"]
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
+@pytest.mark.parametrize("seen", [False, True], ids=["at once", "after a mark"])
+async def test_onc_21_two_positions_lose_the_blocks_in_which_the_second_was_opened(ground, run, anew, seen):
+    """The first earned on the lost blocks; neither may keep what it earned there."""
+    pool = pool_of(ground, "v4 eth PINE")
+    first = await pooled(run, pool)
+    churn(ground, pool)
+    ground.settle()
+    await marked(run)
+    fork = ground.chain.snapshot()
+    churn(ground, pool, 10**18)
+    ground.settle()
+    second = outcome((await run.decide(opening(pool, around(ground, pool, ticks=6_000), sizes(ground, run, pool))))[0])
+    assert isinstance(second, LiquidityOpened), second
+    churn(ground, pool, 10**18)
+    ground.settle()
+    if seen:
+        await marked(run)
+    ground.chain.revert(fork)
+    for eth_wei in (10**16, 10**17, 2 * 10**16):
+        churn(ground, pool, eth_wei)
+    ground.settle()
+    block, fees, healed = await marked(run, anew=anew)
+    assert fees == earned(await truth_of(run, pool, [first, second], block))
+    assert "reorg" in healed
+
+
+async def test_onc_21_another_opening_after_lost_blocks_begins_at_the_pool_as_it_is(ground, run):
+    pool = pool_of(ground, "v3 weth LEAF")
+    await with_tokens(run, pool)
+    fork = ground.chain.snapshot()
+    churn(ground, pool, 10**18)
+    ground.settle()
+    lost = await pooled(run, pool)
+    assert await run.say(closing(lost.position)) == ["closed"]
+    ground.chain.revert(fork)
+    churn(ground, pool, 10**17)
+    ground.settle()
+    (events,) = await run.decide(opening(pool, around(ground, pool), sizes(ground, run, pool)))
+    assert said(events) == "opened", outcome(events)
+    churn(ground, pool, 10**17)
+    ground.settle()
+    block, fees, _ = await marked(run)
+    assert fees == earned(await truth_of(run, pool, [outcome(events)], block))
+
+
+# --- any history, beside a real position ----------------------------------------------------------------------------
+
+async def known(ground: Ground, twin: TwinPool) -> Pool:
+    """Let the desk know a pool made for a test."""
+    for pool in await discover(ground.desk.rpc, ground.network, 0, ground.chain.height):
+        ground.graph.add(pool)
+    ground.graph.states.update(await read_states(ground.desk.rpc, ground.network, ground.graph.pools.values(), ground.chain.height))
+    ground.settle()
+    return ground.graph.pools[twin.pool.key]
+
+
+def granted(run: Run, pool: Pool, units: int = 10**24) -> None:
+    """Book plenty of a pool's tokens."""
+    for token in (token for token in (pool.token0, pool.token1) if not is_eth(run.ground.network, token)):
+        run.fold([replace(filled({(BOOK, token): units, ("market", token): -units}, token=token), run_id=run.run_id)])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("venue", "hub", "fee_ppm", "spacing"), [("v3", "LEAF", 3_000, 60), ("v3", "decimals_0", 100, 1), ("v4", "native", 500, 10), ("v4", "MOSS", 20_000, 200)])
+async def test_onc_21_over_any_history_a_paper_position_holds_what_a_real_one_does_and_earns_its_share(chain, venue, hub, fee_ppm, spacing, seed):
+    twin = TwinPool.made(chain, venue, hub, fee_ppm, spacing, seed=seed)
+    twin.riot(1)
+    ground = await Ground.on(chain)
+    run = Run(ground, stake="1000000 eth")
+    pool = await known(ground, twin)
+    granted(run, pool)
+    opened = None
+    for part in (8, 80, 800, 10**6):
+        (events,) = await run.decide(opening(pool, twin.bounds, (10**21 // part, 10**21 // part)))
+        if isinstance(outcome(events), LiquidityOpened):
+            opened = outcome(events)
+            break
+        assert said(events) in ("lp_share", "lp_range"), outcome(events)
+    assert opened is not None
+    liquidity = int(opened.liquidity_raw)
+    assert opened.share_ppm <= 100_000
+    twin.open(liquidity, twin.bounds)
+    plain = None
+    for round_, cuts in enumerate((None, (4, 6) if venue == "v3" else (700, 1_000), None, (0, 0))):
+        if cuts:
+            twin.protocol_takes(*cuts)
+        twin.riot(3)
+        ground.settle()
+        block, fees, healed = await marked(run, anew=round_ == 2)
+        plain = await truth_of(run, pool, [] if plain else [opened], block, plain)
+        here = chain.snapshot()
+        closed = twin.close(liquidity, twin.bounds)
+        chain.revert(here)
+        position = run.book().position(opened.position)
+        (mark,) = (await run.worth()).positions
+        assert (int(mark.amount0_raw), int(mark.amount1_raw)) == closed.principal
+        assert fees == earned(plain) and healed in ([""], [])
+        for told_, real in zip(fees[0], closed.fees, strict=True):
+            assert real // 2 - 10**3 <= told_ <= real, (told_, real, position)
+    before = run.book()
+    (events,) = await run.decide(closing(opened.position))
+    ended = outcome(events)
+    assert said(events) == "closed", ended
+    assert (int(ended.amount0_raw), int(ended.amount1_raw)) == closed.principal and [(int(ended.fees0_raw), int(ended.fees1_raw))] == fees
+    assert not run.book().positions and before.positions
+    await ground.close()
+
+
+# --- edges ----------------------------------------------------------------------------------------------------------
+
+EDGES = [("v3", "LEAF", 100, 1), ("v3", "LEAF", 10_000, 200), ("v4", "native", 3_000, 60), ("v4", "decimals_0", 500, 10)]
+WHERE = ["everything", "just below", "just above", "far below", "far above", "one step", "as others"]
+
+
+def edge(twin: TwinPool, where: str, tick: int) -> tuple[int, int]:
+    """A range of a kind, on the grid."""
+    spacing = twin.pool.tick_spacing
+    most, here = 887_272 // spacing * spacing, tick // spacing * spacing
+    return {
+        "everything": (-most, most), "just below": (here - 10 * spacing, here), "just above": (here + spacing, here + 11 * spacing),
+        "far below": (-most, -most + spacing), "far above": (most - spacing, most), "one step": (here, here + spacing), "as others": twin.bounds,
+    }[where]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize(("venue", "hub", "fee_ppm", "spacing"), EDGES)
+async def test_onc_21_ranges_at_every_edge_open_hold_and_close_as_real_ones_or_are_refused(chain, venue, hub, fee_ppm, spacing, where):
+    """The price runs across the whole range and comes back; one more and one less wei than the least that makes liquidity."""
+    twin = TwinPool.made(chain, venue, hub, fee_ppm, spacing, seed=5)
+    twin.riot(1)
+    ground = await Ground.on(chain)
+    run = Run(ground, stake="1000000 eth")
+    pool = await known(ground, twin)
+    granted(run, pool)
+    bounds = edge(twin, where, tick_of(ground, pool))
+    assert await run.say(opening(pool, bounds, (2**128 - 1, 2**128 - 1))) == ["insufficient_tokens"]
+    opened = None
+    for raw in [10**power for power in range(21, -1, -1)]:
+        (events,) = await run.decide(opening(pool, bounds, (raw, raw)))
+        opened = outcome(events)
+        if isinstance(opened, LiquidityOpened):
+            break
+        assert said(events) in ("lp_share", "lp_range"), opened
+    if not isinstance(opened, LiquidityOpened):
+        await ground.close()
+        assert where in ("far below", "far above"), opened  # no amount makes so little of that much
+        return
+    liquidity = int(opened.liquidity_raw)
+    twin.open(liquidity, bounds)
+    low, high = sqrt_price_at(max(bounds[0] - spacing, twin.start - 20_000)), sqrt_price_at(min(bounds[1] + spacing, twin.start + 20_000))
+    for limit, zero in ((low, True), (high, False), (low, True), (high, False)):
+        twin.play([(0, zero, 0, 0, 10**24, limit, 0)])
+    twin.riot(1)
+    ground.settle()
+    block, fees, _ = await marked(run)
+    closed = twin.close(liquidity, bounds)
+    truth = await truth_of(run, pool, [opened], block)
+    assert fees == earned(truth) and all(told_ <= real for told_, real in zip(fees[0], closed.fees, strict=True))
+    (events,) = await run.decide(closing(opened.position))
+    ended = outcome(events)
+    assert said(events) == "closed" and (int(ended.amount0_raw), int(ended.amount1_raw)) == closed.principal, ended
+    assert not run.books.of(run.run_id, "headline").positions
+    await ground.close()
+
+
+async def test_onc_21_opened_and_closed_in_one_decision_costs_gas_and_rounding_alone(ground, run):
+    pool = pool_of(ground, "v3 weth LEAF")
+    await with_tokens(run, pool)
+    before = run.book()
+    own = f"{run.run_id}/{run.tick + 1}/0"
+    events = await run.decide(opening(pool, around(ground, pool), sizes(ground, run, pool)), closing(own), closing(own), run.sell("LEAF"))
+    assert [said(each) for each in events] == ["opened", "closed", "no_position", "filled"]
+    opened, closed = outcome(events[0]), outcome(events[1])
+    assert 0 <= int(opened.amount0_raw) - int(closed.amount0_raw) <= 2 and 0 <= int(opened.amount1_raw) - int(closed.amount1_raw) <= 2
+    assert int(closed.fees0_raw) == int(closed.fees1_raw) == 0 and int(outcome(events[3]).spent_raw) >= int(before.held(ground.token("LEAF")).units_raw) - 2
+
+
+async def test_onc_21_approvals_are_paid_once_by_run_and_ledger(ground, run):
+    pool = pool_of(ground, "v4 BRIM USDG")
+    await with_tokens(run, pool)
+    ticks, amounts = around(ground, pool), sizes(ground, run, pool, part=8)
+    events = await run.decide(opening(pool, ticks, amounts), opening(pool, ticks, amounts))
+    later = await run.decide(opening(pool, ticks, amounts))
+    first, second, third = (outcome(each) for each in (*events, *later))
+    assert len(first.approvals) == 4 and second.approvals == third.approvals == ()
+    assert int(second.gas_wei) < int(first.gas_wei) and abs(int(second.gas_wei) - int(third.gas_wei)) * 10 < int(third.gas_wei)
