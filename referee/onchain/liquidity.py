@@ -1,8 +1,8 @@
 """Liquidity orders: what the rules make of opening and closing a position. Pure, so that a replay does the same again (ONC-21).
 
 A position is paid from the book and lies on an account of its own; what comes back of it is principal, what real swaps left it is
-fees, and each has its own line in the ledger. A position may come to a pinned part of the liquidity in range with it, the run's own
-positions of that pool counted in wherever they lie, because beyond that the real swaps would have gone otherwise.
+fees, and each has its own line in the ledger. The run's positions of a pool, wherever they lie, may come to a pinned part of the liquidity
+that others have in range, Lp / L, because beyond that the real swaps would have gone otherwise.
 Source: 001 §2.2, §5.10.
 """
 
@@ -114,16 +114,22 @@ def _eth_objection(rules: Rules, book: Book, tokens: Sequence[str], eth_wei: int
 
 
 def share_ppm(liquidity: int, book: Book, pool: str, others: int) -> int:
-    """Part that the run has of the liquidity in range and its own, the new position included, rounded up."""
-    own = liquidity + sum(position.liquidity for position in book.positions if position.pool == pool)
+    """Part that the run has of the liquidity in range and its own, the new position included, rounded up: Lp / (L + Lp)."""
+    own = own_liquidity(liquidity, book, pool)
     return mul_div_ceil(own, PPM, own + others)
 
 
-def share_objection(rules: Rules, share: int) -> Objection:
-    """Say whether a position would be too great a part of its pool."""
+def own_liquidity(liquidity: int, book: Book, pool: str) -> int:
+    """Liquidity that the run would have in a pool, a new position included: Lp."""
+    return liquidity + sum(position.liquidity for position in book.positions if position.pool == pool)
+
+
+def share_objection(rules: Rules, own: int, others: int) -> Objection:
+    """Say whether the run's liquidity would be too much beside that of others in range: Lp / L (ONC-21)."""
     assert rules.lp_share_ppm_max is not None, "liquidity orders are refused by name where no share is ruled"
-    if share > rules.lp_share_ppm_max:
-        return "lp_share", f"the position would be {share} ppm of the liquidity, at most {rules.lp_share_ppm_max}"
+    if own * PPM > rules.lp_share_ppm_max * others:
+        told = f"{mul_div_ceil(own, PPM, others)} ppm" if others else "all there is"
+        return "lp_share", f"the run's liquidity would be {told} beside that of others in range, at most {rules.lp_share_ppm_max} ppm"
     return NO_OBJECTION
 
 

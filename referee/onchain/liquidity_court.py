@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import Book
 from referee.onchain.events import OrderAsked, PositionMark
-from referee.onchain.liquidity import closing_entry, opening_entry, opening_objection, share_objection, share_ppm
+from referee.onchain.liquidity import closing_entry, opening_entry, opening_objection, own_liquidity, share_objection, share_ppm
 from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, LiquidityOpened
 from referee.onchain.position import Position
 from referee.onchain.position_marks import claimed_wei, exit_moves, worth_of
@@ -43,7 +43,8 @@ class LiquidityCourt:
         for ledger in event.ledgers:
             book = self._book(event.run_id, ledger)
             self.same("share_ppm", event.share_ppm, share_ppm(int(event.liquidity_raw), book, event.pool, int(event.pool_liquidity_raw)))
-            self.same("refusal", "", opening_objection(rules, event, book)[0] or share_objection(rules, event.share_ppm)[0])
+            own = own_liquidity(int(event.liquidity_raw), book, event.pool)
+            self.same("refusal", "", opening_objection(rules, event, book)[0] or share_objection(rules, own, int(event.pool_liquidity_raw))[0])
 
     def accrued(self, event: LiquidityAccrued) -> None:
         """Check that fees follow on those before, and are what their growth makes of the liquidity."""

@@ -40,7 +40,7 @@ from referee.onchain.decision import OPEN_LP
 from referee.onchain.events import OrderAsked, Pin
 from referee.onchain.liquidity import (
     NO_OBJECTION, Objection, Range, asset_of_side, closing_entry, eth_objection, lp_refusal, opening_entry, pool_objection, range_objection,
-    range_of, share_objection, share_ppm, sides_objection,
+    own_liquidity, range_of, share_objection, share_ppm, sides_objection,
 )  # fmt: skip
 from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 from referee.onchain.position import Accrued, Position, pool_of
@@ -137,8 +137,7 @@ class LiquidityDesk:
             self._refuse(done, at, ledgers, objection)
             return
         purse = await self._purse(at, ledgers[0], slots)
-        reading = PoolReading(self.network, at.header, purse, pool)
-        now = reading.read((await self._asked([reading.simulation]))[0])
+        now = await self._now(at, purse, pool)
         liquidity = liquidity_for(now.sqrt_price_x96, placed.lower, placed.upper, *amounts)
         if (objection := self._liquidity_objection(liquidity, book, pool, now))[0]:
             self._refuse(done, at, ledgers, objection)
@@ -155,10 +154,16 @@ class LiquidityDesk:
         event = self._opened(at, ledgers, placed, opening, now, share_ppm(liquidity, book, pool.key, now.liquidity), (sha256_hex(path), sha256_hex(kept)))
         self._open_or_refuse(done, at, event, pool, book, (path, kept))
 
+    async def _now(self, at: Sitting, purse: Purse, pool: Pool) -> PoolNow:
+        """The pool after what the decision did before, with no more liquidity than others have at the price that is really there."""
+        readings = [PoolReading(self.network, at.header, each, pool) for each in ((purse, replace(purse, prefix=())) if purse.prefix else (purse,))]
+        told = [reading.read(done) for reading, done in zip(readings, await self._asked([reading.simulation for reading in readings]), strict=True)]
+        return replace(told[0], liquidity=min(now.liquidity for now in told))
+
     def _liquidity_objection(self, liquidity: int, book: Book, pool: Pool, now: PoolNow) -> Objection:
         if not liquidity:
             return "lp_range", f"the amounts make no liquidity in this range while the price is at tick {now.tick}"
-        return share_objection(self.rules, share_ppm(liquidity, book, pool.key, now.liquidity))
+        return share_objection(self.rules, own_liquidity(liquidity, book, pool.key), now.liquidity)
 
     def _open_or_refuse(self, done: Done, at: Sitting, event: LiquidityOpened, pool: Pool, book: Book, kept: tuple[bytes, bytes]) -> None:
         """Take an opening in that leaves the exits paid and stands on a young block."""

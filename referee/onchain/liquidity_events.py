@@ -39,7 +39,7 @@ class LiquidityOpened(Event):
     """What left the wallet of token 0; wei where that is ETH or WETH."""
     amount1_raw: TokenRaw
     pool_liquidity_raw: TokenRaw
-    """Liquidity in range before it."""
+    """Liquidity that others have in range: the lesser of that at the pinned block and that after the decision's earlier orders."""
     share_ppm: int
     """Part that the run has of the liquidity in range and its own: it and the run's other positions of the pool, wherever they lie; rounded up."""
     gas_wei: Wei

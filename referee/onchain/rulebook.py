@@ -100,7 +100,7 @@ def _orders(rules: Rules) -> tuple[RuleRow, ...]:
 
 
 def _liquidity(rules: Rules) -> str:
-    return "refused not_yet" if rules.lp_share_ppm_max is None else f"at most {decimal_text(rules.lp_share_ppm_max, 4)} % of the liquidity with it, {rules.lp_positions_max} positions"
+    return "refused not_yet" if rules.lp_share_ppm_max is None else f"at most {decimal_text(rules.lp_share_ppm_max, 4)} % of others' liquidity in range, {rules.lp_positions_max} positions"
 
 
 def _delay(rules: Rules) -> str:
@@ -208,7 +208,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/onchain/test_liquidity.py::test_onc_21_opening_and_closing_are_booked_as_they_really_happen_to_the_wei",
         "tests/onchain/test_liquidity.py::test_onc_21_principal_follows_the_real_price_path_and_fees_are_the_real_ones_less_the_positions_own_share",
         "tests/onchain/test_liquidity.py::test_onc_21_a_position_is_never_marked_above_what_really_closing_and_selling_everything_brings",
-        "tests/onchain/test_liquidity_refusals.py::test_onc_21_a_share_of_a_tenth_is_taken_and_more_is_not",
+        "tests/onchain/test_liquidity_refusals.py::test_onc_21_a_tenth_of_the_others_liquidity_is_taken_and_more_is_not",
         "tests/onchain/test_liquidity_window.py::test_onc_21_a_window_with_positions_is_replayed_and_recounted_equal_wherever_its_process_ended",
     ),
     "ONC-24": (

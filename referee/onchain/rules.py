@@ -50,7 +50,7 @@ class Rules:
     is counted; none: neither."""
     later_s: int | None = None
     lp_share_ppm_max: int | None = None
-    """ONC-21: a position may come to this part of the liquidity in range with it; none: no liquidity orders."""
+    """ONC-21: a run's positions of a pool may come to this part of the liquidity that others have in range, Lp / L; none: no liquidity orders."""
     lp_positions_max: int | None = None
     """ONC-21: open positions of a run on one ledger."""
     delay_ms: int | None = None

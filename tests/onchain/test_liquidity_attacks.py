@@ -17,7 +17,7 @@ from ledgers.errors import ChainFault
 from ledgers.postings import BOOK
 from referee.onchain.liquidity_events import LiquidityOpened
 from tests.chain.liquidity.twin import TwinPool
-from tests.onchain.given import filled, outcome, said
+from tests.onchain.given import filled, outcome, said, wei
 from tests.onchain.ground import Ground, Run
 from tests.onchain.pooling import around, churn, closing, opening, pool_of, pooled, sizes, tick_of
 from tests.onchain.test_liquidity import another_desk, with_tokens
@@ -187,7 +187,7 @@ async def test_onc_21_over_any_history_a_paper_position_holds_what_a_real_one_do
         assert said(events) in ("lp_share", "lp_range"), outcome(events)
     assert opened is not None
     liquidity = int(opened.liquidity_raw)
-    assert opened.share_ppm <= 100_000
+    assert opened.share_ppm <= 90_910
     twin.open(liquidity, twin.bounds)
     plain = None
     for round_, cuts in enumerate((None, (4, 6) if venue == "v3" else (700, 1_000), None, (0, 0))):
@@ -293,3 +293,20 @@ async def test_onc_21_approvals_are_paid_once_by_run_and_ledger(ground, run):
     first, second, third = (outcome(each) for each in (*events, *later))
     assert len(first.approvals) == 4 and second.approvals == third.approvals == ()
     assert int(second.gas_wei) < int(first.gas_wei) and abs(int(second.gas_wei) - int(third.gas_wei)) * 10 < int(third.gas_wei)
+
+
+async def test_onc_21_an_own_buy_that_moves_the_price_to_more_liquidity_buys_no_greater_share(chain):
+    """What counts is the liquidity at the price that is really there, or after the own orders where that is less."""
+    twin = TwinPool.made(chain, "v4", "native", 500, 10, seed=3)
+    spacing, here = twin.pool.tick_spacing, twin.start // twin.pool.tick_spacing * twin.pool.tick_spacing
+    twin.play([(1, False, here - 40 * spacing, here - 20 * spacing, 10**26, 0, 0), (1, False, here + 20 * spacing, here + 40 * spacing, 10**26, 0, 0)])
+    ground = await Ground.on(chain)
+    run = Run(ground, stake="1000000 eth")
+    pool = await known(ground, twin)
+    granted(run, pool)
+    ground.keep(lambda each: each.key == pool.key)
+    bounds, amounts = (here - 20 * spacing, here + 20 * spacing), (3 * 10**19, 3 * 10**19)
+    assert await run.copy().say(opening(pool, bounds, amounts)) == ["lp_share"]
+    buy = replace(run.buy("FERN", wei("3 eth")), token=pool.token1)
+    assert await run.say(buy, opening(pool, bounds, amounts)) == ["filled", "lp_share"]
+    await ground.close()

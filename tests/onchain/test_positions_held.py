@@ -19,7 +19,7 @@ from referee.onchain.costs import Costs
 from referee.onchain.credit import exit_reserve_wei
 from referee.onchain.decision import OPEN_LP
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, HoldingMark, OrderAsked
-from referee.onchain.liquidity import LP, LP_FEES, closing_entry, opening_entry, pool_objection, range_of, share_ppm
+from referee.onchain.liquidity import LP, LP_FEES, closing_entry, opening_entry, pool_objection, range_of, share_objection, share_ppm
 from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, LiquidityOpened
 from referee.onchain.marks import Sale
 from referee.onchain.position import Position, opened_position, pool_of
@@ -109,6 +109,11 @@ def test_onc_21_the_share_counts_the_runs_other_positions_of_the_pool_and_is_rou
     position = opened_position(an_opening(liquidity=50))
     book = Book(HEADLINE, wei("1 eth"), (), frozenset(), (position, replace(position, id="other", pool="elsewhere")))
     assert (share_ppm(50, book, POOL, 900), share_ppm(51, book, POOL, 900), share_ppm(1, book, "fresh", 0)) == (100_000, 100_900, 1_000_000)
+
+
+@pytest.mark.parametrize(("own", "others", "word"), [(100, 1_000, ""), (101, 1_000, "lp_share"), (10**21, 10**22, ""), (10**21 + 1, 10**22, "lp_share"), (10**21, 10**22 - 1, "lp_share"), (1, 0, "lp_share")])
+def test_onc_21_the_limit_is_lp_to_l_to_the_unit(own, others, word):
+    assert share_objection(DEFAULT, own, others)[0] == word
 
 
 def test_the_own_book_shows_positions_where_there_are_any():
