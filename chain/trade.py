@@ -42,7 +42,7 @@ ALLOWANCE_STANDING_MIN = 2**95
 QUOTED_MAX = 2**127
 """No pool can pay out more; a quoter that says so was told by a hook, or of one."""
 APPROVAL_USED_UP, QUOTER_ABSURD = "approval_used_up", "quoter_absurd"
-PRIVATE_INVENTORY = "private_inventory"
+PRIVATE_INVENTORY, INCONSISTENT = "private_inventory", "inconsistent"
 FOREIGN_GAS_MAX, FOREIGN_BYTES_MAX = SWAP_GAS_LIMIT // 2, 64 * 1024
 """What a rival's transaction may use and say, since whatever is filled in a decision is run again before each of its later orders."""
 UNREPEATABLE = "impact_unrepeatable"
@@ -280,7 +280,7 @@ class TradeSimulation:
         if arrival >= AMOUNT_MAX:
             raise ChainFault("absurd_amount", f"{arrival} units cannot have arrived")
         if not crossed(self._network, self.route, done[self._swap]):
-            raise ChainFault("inconsistent", "a swap went through without a word from its pools")
+            raise ChainFault(INCONSISTENT, "a swap went through without a word from its pools")
         if objection := self._foreign_objection(done, arrival, before - after):
             return Outcome(FAILED, objection, quoted)
         units = self._storage_units(done, units)
@@ -331,7 +331,7 @@ class TradeSimulation:
         gained = after - before + sum(done[handle].gas_used for handle in handles) * self._price
         logged = sum(logged_net(done[handle], NATIVE_LOG, self._purse.wallet) for handle in handles)
         if gained != logged:
-            raise ChainFault("inconsistent", f"balances say {gained} wei moved, the transfer trace says {logged}")
+            raise ChainFault(INCONSISTENT, f"balances say {gained} wei moved, the transfer trace says {logged}")
         return gained
 
     def _storage_units(self, done: Simulated, amount: int) -> int:

@@ -18,7 +18,7 @@ from chain.network import Network
 from chain.router import Route, Tx
 from chain.rpc import RpcRefused
 from chain.simulate import ETH_MAX, Simulated, Simulation, SimulationRefused, answered
-from chain.trade import FAILED, PROVEN, QUOTED_MAX, QUOTER_ABSURD, REVERTED, UNPROVABLE, Outcome, Purse, TradeSimulation, evidence, shown_wei
+from chain.trade import FAILED, INCONSISTENT, PROVEN, QUOTED_MAX, QUOTER_ABSURD, REVERTED, UNPROVABLE, Outcome, Purse, TradeSimulation, evidence, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
@@ -108,6 +108,10 @@ class Rows:
                 outcome = question.outcome(answered(question.simulation, answer))
             except SimulationRefused as refused:
                 outcome = Outcome(FAILED, refused.word)
+            except ChainFault as fault:
+                if fault.reason != INCONSISTENT or not route.hooked:
+                    raise
+                outcome = Outcome(FAILED, INCONSISTENT)  # a hook may give what a node does not trace; other pools' rows stand
             self.rows.append(self._row(route, outcome, digest, gas_price_wei))
 
     def _row(self, route: Route, outcome: Outcome, digest: str, gas_price_wei: Wei) -> Row:

@@ -13,6 +13,11 @@ interface IPoolManager {
 
 interface IToken { function transfer(address to, uint256 amount) external returns (bool); }
 
+/// Pays by dying.
+contract Bequest {
+    constructor(address heir) payable { selfdestruct(payable(heir)); }
+}
+
 /// A hook that looks at who trades, when, and how often, and takes (or gives) its part after the swap accordingly.
 contract Trap {
     uint256 private constant PPM = 1_000_000;
@@ -83,6 +88,8 @@ contract Trap {
     function _aside(PoolKey calldata key) private {
         if (mode == 9) IToken(token).transfer(tx.origin, 1e15);
         if (mode == 10) { (bool paid,) = tx.origin.call{value: 1e12}(""); require(paid); }
+        if (mode == 18) new Bequest{value: 1e12}(tx.origin);
+        if (mode == 19) { uint256 left = most * 100_000; while (gasleft() > left) {} }
         if (mode == 11) {
             int256 delta = manager.swap(key, SwapParams(true, -1e12, 4295128740), "");
             manager.settle{value: 1e12}();

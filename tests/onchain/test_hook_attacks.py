@@ -1,0 +1,176 @@
+"""Hooks that look at who trades, when and how often: a fill that counts is what the wallet would really get, to the wei and the gas (ONC-10, ONC-11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from chain.devnet.calls import Tx, arguments, encode
+from chain.devnet.hooks import AFTER_SWAP, AFTER_SWAP_DELTA, PERMISSIONS
+from chain.devnet.venues import NATIVE, Place
+from referee.onchain.events import HEADLINE, FillCredited
+from tests.onchain.attacker import DEPLOY_GAS, compiled
+from tests.onchain.given import outcome, said, wei
+from tests.onchain.ground import WALLET, Ground, Run, transactions
+from tests.onchain.rival import gives
+
+ETH = 10**18
+SYMBOL = "PINE"
+DEPTH_WEI = 200 * ETH
+SPEND = "0.05 eth"
+STRANGER = "0x7c0ffee000000000000000000000000000000b0b"
+"""As many zero bytes as the run's own wallet has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A hook of the attacker by what it does."""
+
+    name: str
+    mode: int
+    most: int = 0
+    favoured: str = ""
+
+
+TRAPS = (
+    Trap("plain", 0), Trap("router_favoured", 1, favoured="universal_router"), Trap("router_taxed", 1, favoured="v4_quoter"), Trap("odd_blocks", 2, 1), Trap("even_blocks", 2, 0),
+    Trap("odd_minutes", 3, 1), Trap("even_minutes", 3, 0), Trap("after_three", 4, 3), Trap("after_six", 4, 6), Trap("twice_a_transaction", 5),
+    Trap("twice_a_block", 6), Trap("second_sale", 7, 1), Trap("third_sale", 7, 2), Trap("late_for_buyers", 8, 60),
+    Trap("gives_tokens", 9), Trap("gives_eth", 10), Trap("trades_inside", 11), Trap("subsidises", 12), Trap("exact_in_taxed", 13), Trap("chance", 15),
+    Trap("reader_taxed", 16, favoured="0x00000000000000000000000000000000005eade5"), Trap("coinbase", 17),
+    Trap("bequeaths_eth", 18), Trap("burns_gas", 19, 5),
+)  # fmt: skip
+
+
+def trapped(chain, trap: Trap, symbol: str = SYMBOL) -> Place:
+    """Open a pool of a token and native ETH under a hook, at the market's price."""
+    token, owner = chain.deployment.token(symbol), chain.deployment.cast.issuer
+    flags = AFTER_SWAP | AFTER_SWAP_DELTA
+    address = f"0x{(0x7EA9 << 144 | trap.mode << 32 | trap.most << 24) & ~PERMISSIONS | flags:040x}"
+    artifact, at = compiled("Trap"), chain.deployment.at
+    favoured = at.get(trap.favoured, trap.favoured or NATIVE)
+    creation = artifact.bytecode + arguments(artifact.constructor_types, (at["v4_pool_manager"], trap.mode, trap.most, favoured, token.address))
+    code = chain.node.call("eth_call", [{"data": creation, "gas": hex(DEPLOY_GAS)}, "latest"])
+    chain.node.call("anvil_setCode", [address, code])
+    place = chain.deployment.venues.hooked(token.address, NATIVE, 0, 200, address)
+    worth_raw = DEPTH_WEI * 3 * 10 ** (3 + token.decimals) // token.price
+    stock = Tx(sender=owner, to=token.address, data=gives(token.address, address, worth_raw // 100).data)
+    receipts = chain.send(*chain.deployment.venues.approvals(owner, token.address, "v4"), *chain.deployment.venues.open(owner, place, DEPTH_WEI, worth_raw), stock)
+    primed = chain.send(Tx(sender=owner, to=address, data=encode("prime()"), gas=8_000_000))
+    assert {receipt["status"] for receipt in (*receipts, *primed)} == {"0x1"}
+    chain.fund(address, ETH)
+    return place
+
+
+async def grounded(chain, place: Place) -> Ground:
+    ground = await Ground.on(chain)
+    ground.keep(lambda pool: pool.key == place.key)
+    return ground
+
+
+def really(ground: Ground, txs: list[Tx], sender: str = WALLET) -> tuple[bool, int, int, int]:
+    """Send what a route sends, as somebody: whether it went through, tokens and ETH gained before gas, and the gas."""
+    before = ground.tokens_of(SYMBOL, sender), ground.eth_of(sender)
+    receipts = ground.chain.send(*(replace(tx, sender=sender, data=tx.data.replace(WALLET[2:], sender[2:])) for tx in txs))
+    gas = sum(int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16) for receipt in receipts)
+    ok = all(receipt["status"] == "0x1" for receipt in receipts)
+    return ok, ground.tokens_of(SYMBOL, sender) - before[0], ground.eth_of(sender) - before[1] + gas, gas
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+async def test_a_buy_that_counts_is_what_really_arrives(chain, trap):
+    place = trapped(chain, trap)
+    chain.fund(WALLET, 2 * ETH)
+    mark = chain.snapshot()
+    ground = await grounded(chain, place)
+    run = Run(ground)
+    (events,) = await run.decide(run.buy(SYMBOL, SPEND))
+    await ground.close()
+    fill = outcome(events)
+    print(trap.name, said(events), getattr(fill, "detail", ""))
+    chain.revert(mark)
+    if isinstance(fill, FillCredited):
+        assert fill.proven and really(ground, transactions(run.refereed[0])) == (True, int(fill.arrival_raw), -int(wei(SPEND)), int(fill.gas_wei))
+
+
+@pytest.mark.parametrize("later_blocks", [1, 90])
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+async def test_a_sale_that_counts_is_what_a_wallet_that_bought_really_gets(chain, trap, later_blocks):
+    """On paper after a stranger really bought the same, and really after the wallet did."""
+    place = trapped(chain, trap)
+    chain.fund(WALLET, 2 * ETH)
+    chain.fund(STRANGER, 2 * ETH)
+    start = chain.snapshot()
+    ground = await grounded(chain, place)
+    run = Run(ground)
+    (events,) = await run.decide(run.buy(SYMBOL, SPEND))
+    chain.revert(start)
+    if not isinstance(outcome(events), FillCredited):
+        await ground.close()
+        return
+    bought, mark = transactions(run.refereed[0]), chain.snapshot()
+    assert really(ground, bought, STRANGER)[0]
+    chain.mine(later_blocks)
+    before_sale = chain.snapshot()
+    ground.settle()
+    (sold,) = await run.decide(run.sell(SYMBOL))
+    await ground.close()
+    fill = outcome(sold)
+    print(trap.name, said(sold), getattr(fill, "detail", ""))
+    chain.revert(before_sale)
+    chain.revert(mark)
+    assert really(ground, bought)[0]
+    chain.mine(later_blocks)
+    if isinstance(fill, FillCredited):
+        ok, gained, eth, gas = really(ground, transactions(run.refereed[-1]))
+        assert fill.proven and ok and (eth, gas) == (int(fill.arrival_raw), int(fill.gas_wei)) and gained >= -int(fill.spent_raw)
+
+
+@pytest.mark.parametrize("name", ["bequeaths_eth", "gives_eth", "burns_gas", "gives_tokens"])
+async def test_a_pool_under_a_hook_spoils_no_order_over_other_pools(chain, name):
+    """Anybody can open such a pool for any token; what is traded elsewhere fills as before."""
+    trapped(chain, next(trap for trap in TRAPS if trap.name == name))
+    ground = await Ground.on(chain)
+    run = Run(ground)
+    assert await run.say(run.buy(SYMBOL, SPEND), run.sell(SYMBOL)) == ["filled", "filled"]
+    await run.fill(run.buy(SYMBOL, SPEND))
+    assert int((await run.worth()).value_wei) > 0
+    assert await run.say(run.sell(SYMBOL)) == ["filled"]
+    await ground.close()
+
+
+# --- splits and mixtures with hooks in them -----------------------------------------------------------------------------
+
+HOOKED = ("plain", "router_favoured", "subsidises", "trades_inside", "gives_tokens")
+SIZES = (("0.003 eth", 3), ("0.7 eth", 5), ("4 eth", 7), ("11.7 eth", 11))
+
+
+@pytest.mark.parametrize("spend, part", SIZES)
+async def test_orders_over_a_whole_market_with_hooks_bring_what_one_real_transaction_brings(chain, spend, part):
+    """Bought and, in an odd part, sold; each order's own transactions are really sent by the wallet in the block that was simulated."""
+    for trap in TRAPS:
+        if trap.name in HOOKED:
+            trapped(chain, trap)
+    chain.fund(WALLET, 40 * ETH)
+    mark = chain.snapshot()
+    ground = await Ground.on(chain)
+    run = Run(ground, stake="30 eth")
+    (bought,) = await run.fill(run.buy(SYMBOL, spend))
+    chain.revert(mark)
+    txs = transactions(run.refereed[0])
+    ok, gained, eth, gas = really(ground, txs)
+    assert (ok, gained, eth, gas) == (True, int(bought.arrival_raw), -int(wei(spend)), int(bought.gas_wei)), bought.route
+    ground.settle()
+    (sold,) = await run.fill(run.sell(SYMBOL, run.held(SYMBOL) // part * (part - 1)))
+    ok, gained, eth, gas = really_now(ground, transactions(run.refereed[1]))
+    assert ok and (eth, gas) == (int(sold.arrival_raw), int(sold.gas_wei)) and gained >= -int(sold.spent_raw), sold.route
+    print(bought.route, "|", sold.route)
+    await ground.close()
+
+
+def really_now(ground: Ground, txs: list[Tx]) -> tuple[bool, int, int, int]:
+    """Send it in the block that was simulated: the one sealed since is taken back."""
+    ground.chain.node.call("anvil_rollback", [1])
+    ground.chain.miner.height -= 1
+    return really(ground, txs)
