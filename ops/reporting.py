@@ -22,7 +22,7 @@ from ops.further_gaps import FurtherGaps
 from ops.further_tables import further_tables
 from ops.gaps import Gaps
 from ops.home_chain import DEVNET
-from ops.lines import DECIDED, counted, minutes_text, turn_end
+from ops.lines import DECIDED, counted, minutes_text, plain, turn_end
 from ops.lists import best_first, short_run
 from ops.outcomes import DONE, outcome_of, outcomes_table
 from ops.positions_report import PooledAccount, positions_tables
@@ -30,12 +30,13 @@ from referee.onchain.events import (
     FURTHER_LEDGERS, HEADLINE, LEDGERS, DecisionTaken, MarkTaken, RunScored, TickMissed, WindowLiquidated, WindowOpened,
 )  # fmt: skip
 from referee.onchain.rules import DEFAULT
+from referee.onchain.safety import unknown_refusals
 from referee.onchain.score import SCORED
 from referee.onchain.state import WindowState, decoded
 
 EXACT_COLUMNS = (
     "run_id", "stack", "stack_sha256", "copy", "status", "reason", "stake_wei", "headline_wei", "permissive_wei", "headline_ppm", "permissive_ppm",
-    "headline_without_unproven_ppm", "delayed_wei", "impact_wei", "delayed_ppm", "impact_ppm", "close_usd_micro_usd", "turns_answered", "turns_total", "fills", "reorged_fills",
+    "headline_without_unproven_ppm", "delayed_wei", "impact_wei", "delayed_ppm", "impact_ppm", "close_usd_micro_usd", "turns_answered", "turns_total", "fills", "reorged_fills", "trapped",
     "liquidated_late", "liquidated_after_close_ms",
 )  # fmt: skip
 CURVE_COLUMNS = ("run_id", "ledger", "ts_ms", "value_wei")
@@ -53,6 +54,8 @@ class Account:
     missed: Counter[str] = field(default_factory=Counter)
     filled: Counter[str] = field(default_factory=Counter)
     """Headline fills, by run; positions opened and closed count."""
+    unknown: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """Buys refused because the gate could not tell, by run and cause."""
     outcomes: dict[tuple[str, str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """Orders by (outcome, reason, rule), for each ledger."""
     turns: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -69,6 +72,7 @@ class Account:
         self.gaps.apply(event)
         self.further.apply(event)
         self.pooled.apply(event)
+        self.unknown[event.run_id].update(unknown_refusals((event,)))
         if (turn := turn_end(event)) is not None:
             self.turns[turn][event.run_id] += 1
         if (outcome := outcome_of(event)) is not None:
@@ -239,6 +243,8 @@ def _score_columns(ledgers_differ: bool, claims: bool) -> tuple[Column, ...]:
         Column("turns_total", "woken", people=False),
         Column("ticks_missed", "missed", people=False),
         Column("ticks", "ticks", people=False),
+        Column("trapped", "trapped", people=False),
+        Column("unknown_refused", "refused as unknown", people=False),
         Column("note", "note", people=False),
     )
 
@@ -265,6 +271,8 @@ def _score_row(account: Account, window_id: str, run_id: str) -> tuple[Cell, ...
         run.turns_total,
         missed,
         ticks,
+        scored.trapped if scored else None,
+        account.unknown[run_id].total(),
         _note(account, run_id),
     )
 
@@ -309,8 +317,18 @@ def _note(account: Account, run_id: str) -> str:
         f"answered {run.turns_answered} of {run.turns_total} turns" if unanswered and scored else "",
         f"missed {missed} of {counted(ticks, 'tick')}" if missed else "",
         f"liquidated {minutes_text(account.after_close_ms(run_id) or 0)} after the close" if account.sold_late(run_id) else "",
+        f"{counted(scored.trapped, 'holding')} trapped: could be sold when bought, not at the end" if scored and scored.trapped else "",
+        _unknown_text(account.unknown[run_id]),
     )
     return ", ".join(part for part in parts if part)
+
+
+def _unknown_text(causes: Counter[str]) -> str:
+    """Say how many buys the gate refused because it could not tell, and why it could not (ONC-08)."""
+    if not causes:
+        return ""
+    told = " · ".join(f"{plain(cause) or 'no cause'} {count}" for cause, count in sorted(causes.items()))
+    return f"{counted(causes.total(), 'buy')} refused as unknown ({told})"
 
 
 def _usd_cell(scored: RunScored | None) -> str | None:

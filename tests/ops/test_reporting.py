@@ -9,10 +9,11 @@ from ledgers.events import Event
 from ledgers.journal import MemoryJournal
 from ops.lists import best_first
 from ops.reporting import account_of, exact_tables, report_of
+from referee.onchain.credit import refusal
 from referee.onchain.events import (
-    NetworkFaulted, NetworkRecovered, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated, WindowPaused, WindowResumed, Woken,
+    DecisionTaken, NetworkFaulted, NetworkRecovered, RunScored, TickMissed, TurnPlayed, TurnUnavailable, WindowLiquidated, WindowPaused, WindowResumed, Woken,
 )  # fmt: skip
-from tests.ops.told import ONE, OPEN, TWO, ending, first_tick, opening
+from tests.ops.told import BOTH, HOSTILE, ONE, OPEN, TWO, buy, ending, first_tick, opening
 
 PAUSE = (
     WindowPaused(run_id="w1", ts_ms=OPEN + 20_000, reason="operator"),
@@ -115,3 +116,13 @@ def test_the_last_link_is_the_root_that_is_printed():
 
 def test_runs_have_one_order_best_first_unscored_last():
     assert best_first({"b": 5, "a": None, "d": -1, "c": 5}) == ["b", "c", "d", "a"]
+
+
+def test_trapped_holdings_and_buys_refused_as_unknown_stand_beside_the_score_ONC_08():
+    trapped = tuple(replace(event, trapped=1) if isinstance(event, RunScored) and event.run_id == ONE else event for event in ending(0, "")[:-1])
+    decided = DecisionTaken(run_id=ONE, ts_ms=OPEN + 20_000, tick=2, decision_sha256="0a" * 32, schema="decision/1", orders=(buy(0, HOSTILE, 10**15),))
+    journal = journal_of(decided, refusal(ONE, f"{ONE}/2/0", BOTH, "gate_unknown", "cooldown", OPEN + 20_000), after=trapped)
+    account = account_of(journal)
+    text, row = report_of(account, journal).text(120), exact_tables(account, report_of(account, journal).basis)[0].data()["rows"][0]
+    assert "random-1: 1 holding trapped: could be sold when bought, not at the end, 1 buy refused as unknown (cooldown 1)." in text
+    assert (row["run_id"], row["trapped"]) == (ONE, 1)
