@@ -16,13 +16,11 @@ from typing import Any, NamedTuple
 from chain import calldata
 from chain.gas import REQUEST_GAS_MAX, VIEW_GAS_LIMIT
 from chain.header import Header
-from chain.network import Network
+from chain.network import READER, Network
 from chain.router import Tx
 from chain.rpc import METHOD_MISSING, RpcRefused
 from ledgers.errors import ChainFault
 
-READER = "0x00000000000000000000000000000000005eade5"
-"""Sends the reads; funded by override only."""
 READER_WEI = 10**24
 READER_PURSE = hex(READER_WEI)
 NATIVE_LOG = "0x" + "ee" * 20
@@ -59,6 +57,8 @@ class SlotWrite:
     contract: str
     slot: str
     value: int
+    beside: bool = False
+    """True where the value is added to the one set before: bits that share their word with a balance."""
 
 
 class CallAnswer(NamedTuple):
@@ -110,7 +110,7 @@ class Simulation:
         `randao` is its random word, where the node's own will not do; `leap` are blocks and seconds that pass before it."""
         offset = len(self.blocks)
         self._ahead = self._ahead[0] + leap[0], self._ahead[1] + leap[1]
-        overrides: dict[str, Any] = {READER: {"balance": READER_PURSE}}
+        overrides: dict[str, Any] = {self.network.reader: {"balance": READER_PURSE}}
         for address, balance_wei in balances_wei.items():
             overrides.setdefault(address, {})["balance"] = hex(balance_wei)
         for address, override in slot_override(writes).items():
@@ -131,7 +131,7 @@ class Simulation:
 
     def view(self, to: str, data: str, gas_limit: int = VIEW_GAS_LIMIT) -> Handle:
         """Add a read by the reader."""
-        return self._add(READER, to, data, gas_limit, 0)
+        return self._add(self.network.reader, to, data, gas_limit, 0)
 
     def send(self, sender: str, tx: Tx) -> Handle:
         """Add a transaction of `sender`."""
@@ -148,7 +148,7 @@ class Simulation:
 
     def ask(self, token: str, data: str) -> Handle:
         """Add a question that the token answers with one word and without writing anything."""
-        lens, code = lens_of(token)
+        lens, code = lens_of(token, self.network.reader)
         self.blocks[-1]["stateOverrides"].setdefault(lens, {})["code"] = code
         return self.view(lens, data)
 
@@ -177,11 +177,11 @@ class Simulation:
         return Simulated(rows)
 
 
-def lens_of(token: str) -> tuple[str, str]:
+def lens_of(token: str, reader: str = READER) -> tuple[str, str]:
     """An address and the code put there by override: it asks a token what it was asked itself, and tells the first word of the answer.
 
     It asks so that the token cannot write anything, as other contracts ask: a token that did would know that it is being watched."""
-    address = "0x" + sha256(f"lens of {token}".encode()).hexdigest()[24:]
+    address = "0x" + sha256(f"lens of {token} for {reader}".encode()).hexdigest()[24:]
     return address, f"0x365f5f3760205f365f73{token[2:]}5afa601f3d1116602b575f5ffd5b60205ff3"
 
 
@@ -189,7 +189,9 @@ def slot_override(writes: Sequence[SlotWrite]) -> dict[str, Any]:
     """State overrides that set storage slots, as nodes take them."""
     override: dict[str, Any] = {}
     for write in writes:
-        override.setdefault(write.contract, {}).setdefault("stateDiff", {})[write.slot] = "0x" + calldata.word(write.value)
+        words = override.setdefault(write.contract, {}).setdefault("stateDiff", {})
+        before = int(words.get(write.slot, "0x0"), 16) if write.beside else 0
+        words[write.slot] = "0x" + calldata.word((before + write.value) % 2**256)
     return override
 
 

@@ -42,6 +42,7 @@ from referee.onchain.events import (
     Row,
     RouteReverted,
     RouteSimulated,
+    WordKept,
 )
 from referee.onchain.rules import DEFAULT
 
@@ -113,12 +114,12 @@ class Truth:
         graph.states.update(self.whole.states)
         return graph
 
-    async def _referee(self, token: str, route: str, asked: OrderAsked, holdings: tuple[Holding, ...]) -> Refereed:
+    async def _referee(self, token: str, route: str, asked: OrderAsked, holdings: tuple[Holding, ...], kept: tuple[tuple[str, WordKept], ...] = ()) -> Refereed:
         clock = SystemClock()
         head = self.chain.node.call("eth_getBlockByNumber", ["latest", False])
         offset_ms = int(head["timestamp"], 16) * 1_000 - clock.now_ms()
         desk = Desk(self.door, self.network, self._graph(token, route), DEFAULT, clock, offset_ms)
-        books = {ledger: Book(ledger, Wei(PURSE_WEI), holdings, frozenset()) for ledger in LEDGERS}
+        books = {ledger: Book(ledger, Wei(PURSE_WEI), holdings, frozenset(), kept=kept) for ledger in LEDGERS}
         pin: Pin = await desk.pin()
         return await desk.decision("truth", WALLET, 0, pin, clock.now_ms(), books).order(asked, books)
 
@@ -157,7 +158,7 @@ class Truth:
         self.chain.revert(here)
         holding = self._come_by(odd, token, bought, STRANGER)
         self.chain.mine()
-        refereed = await self._referee(token, route, _asked("sell", token), (holding,))
+        refereed = await self._referee(token, route, _asked("sell", token), (holding,), _kept(token, bought))
         self.chain.revert(start)
         self.chain.fund(WALLET, 2 * PURSE_WEI)
         self._come_by(odd, token, bought, WALLET)
@@ -213,6 +214,11 @@ def _best(refereed: Refereed) -> Row | None:
 def _exit_cause(bought: Refereed) -> str:
     gate = next((event for event in refereed_gates(bought)), None)
     return gate.exit_cause if gate else ""
+
+
+def _kept(token: str, bought: Refereed) -> tuple[tuple[str, WordKept], ...]:
+    """What the buy wrote about its buyer, as a book keeps it."""
+    return tuple((token, word) for gate in refereed_gates(bought)[:1] for word in gate.kept)
 
 
 def refereed_gates(refereed: Refereed) -> list[GateTaken]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from chain.simulate import SlotWrite
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry, Ledger, Posting
-from referee.onchain.events import LEDGERS, FillCredited, RunOpened, WindowLiquidated
+from referee.onchain.events import HEADLINE, LEDGERS, FillCredited, RunOpened, WindowLiquidated, WordKept
 from referee.onchain.further_events import DelayedReverted
 from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 from referee.onchain.position import Position, RunPositions
@@ -52,6 +53,14 @@ class Book:
     """Approvals already paid for, `token>spender`."""
     positions: tuple[Position, ...] = ()
     """Open liquidity positions, in the order they were opened."""
+    kept: tuple[tuple[str, WordKept], ...] = ()
+    """Words that buys wrote about the wallet beside its balances, each with the token bought."""
+
+    def writes_kept(self, *traded: str) -> tuple[SlotWrite, ...]:
+        """What is said about the wallet in the storage that tokens held or `traded` go by, to be set by override like its balances."""
+        met = {holding.token for holding in self.holdings}.union(traded)
+        words = {(word.contract, word.slot): word for token, word in self.kept if token in met}
+        return tuple(SlotWrite(word.contract, word.slot, int(word.value, 16), word.beside) for word in words.values())
 
     def held(self, token: str) -> Holding | None:
         """Find a holding; None when the token is not held."""
@@ -75,12 +84,15 @@ class RunBooks:
     ledgers: dict[str, Ledger] = field(init=False)
     approvals: dict[str, set[str]] = field(init=False)
     causes: dict[str, dict[str, str]] = field(init=False)
+    kept: dict[str, dict[tuple[str, str, str], WordKept]] = field(init=False)
+    """Words about the wallet by ledger, then by token, contract and slot."""
     positions: RunPositions = field(default_factory=RunPositions)
 
     def __post_init__(self) -> None:
         self.ledgers = {name: Ledger(name) for name in self.names}
         self.approvals = {name: set() for name in self.names}
         self.causes = {name: {} for name in self.names}
+        self.kept = {name: {} for name in self.names}
 
     def apply(self, event: Event) -> None:
         """Fold one event of this run in. Raises: CorruptJournal when an entry does not hold."""
@@ -108,12 +120,28 @@ class RunBooks:
                 self.causes[name][fill.token] = fill.tag.partition(":")[2]
             elif not self.of(name).held(fill.token):
                 self.causes[name].pop(fill.token, None)
+            self._keep(name, fill)
+
+    def _keep(self, ledger: str, fill: FillCredited) -> None:
+        """Note what a trade wrote: a further ledger's buy what the headline's did, which it follows; what an unproven sale wrote is not known.
+
+        Tokens that share a hook share its words."""
+        kept, told = self.kept[ledger], fill.kept
+        if fill.tag.startswith(EXIT_UNPROVEN):
+            for key in [key for key in kept if key[0] == fill.token]:
+                del kept[key]
+        if ledger not in LEDGERS and fill.side == "buy":
+            told = tuple(word for (token, _, _), word in self.kept[HEADLINE].items() if token == fill.token)
+        written = {(word.contract, word.slot): word for word in told}
+        kept.update({key: written[key[1:]] for key in kept if key[1:] in written})
+        kept.update({(fill.token, *place): word for place, word in written.items()})
 
     def of(self, ledger: str) -> Book:
         """The book of one ledger now."""
         fold = self.ledgers[ledger]
         holdings = tuple(self._holding(ledger, asset, amount) for asset, amount in fold.holdings())
-        return Book(ledger, Wei(int(fold.held(ETH))), holdings, frozenset(self.approvals[ledger]), self.positions.of(ledger))
+        kept = tuple((token, word) for (token, _, _), word in self.kept[ledger].items())
+        return Book(ledger, Wei(int(fold.held(ETH))), holdings, frozenset(self.approvals[ledger]), self.positions.of(ledger), kept)
 
     def _holding(self, ledger: str, asset: str, units_raw: TokenRaw) -> Holding:
         token, shares = (asset.removesuffix(SHARES), True) if asset.endswith(SHARES) else (asset, False)

@@ -126,7 +126,7 @@ class DecisionDesk:
         """What a ledger would trade; None when it holds shares that say nothing."""
         slot = await self._slot(asked.token, book)
         holding = book.held(asked.token)
-        purse = Purse(self._wallet, int(self._opening[book.ledger].eth_wei), await self._writes(book.ledger, slot), self._prefix[book.ledger], self._echo)
+        purse = Purse(self._wallet, int(self._opening[book.ledger].eth_wei), await self._writes(book.ledger, asked.token, slot), self._prefix[book.ledger], self._echo)
         held_raw = (await self._desk.amounts(purse, {holding: slot}, self._header)).get(asked.token) if holding else 0
         if held_raw is None:
             return None
@@ -149,7 +149,7 @@ class DecisionDesk:
         holding = book.held(token)
         return slot if slot is None or holding is None or holding.shares == slot.shares else None
 
-    async def _writes(self, ledger: str, traded: BalanceSlot | None) -> tuple[Any, ...]:
+    async def _writes(self, ledger: str, token: str, traded: BalanceSlot | None) -> tuple[Any, ...]:
         """The whole book as it stood before this decision, as balance slots; of what is traded nothing when nothing was held, whatever a stranger sent."""
         opening, writes = self._opening[ledger], []
         if traded is not None and opening.held(traded.token) is None:
@@ -158,7 +158,7 @@ class DecisionDesk:
             slot = await self._desk.slots.of(holding.token, self._wallet, self._header)
             if slot is not None and slot.shares == holding.shares:
                 writes.append(slot.write(int(holding.units_raw)))
-        return tuple(writes)
+        return (*writes, *opening.writes_kept(token))
 
     # --- the board --------------------------------------------------------------------------------------------------
 

@@ -146,6 +146,19 @@ class PositionMark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WordKept:
+    """A word of storage that says something about the run's wallet."""
+
+    contract: str
+    slot: str
+    """0x and 64 digits."""
+    value: str
+    """0x and 64 digits."""
+    beside: bool = False
+    """True where it is added to a balance that is kept in the same word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolCrossed:
     """What is known of a pool that a fill went through (ONC-25)."""
 
@@ -549,6 +562,8 @@ class GateTaken(Event):
     digest: str
     outside: tuple[str, ...] = ()
     """What outside sources said against the token, `source:word`; they may only worsen a verdict."""
+    kept: tuple[WordKept, ...] = ()
+    """What the buy wrote about its buyer beside the balance, as it stands after the buy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -604,6 +619,8 @@ class FillCredited(Event):
     approvals: tuple[str, ...]
     """Approvals paid by this fill, `token>spender`."""
     entry: Entry
+    kept: tuple[WordKept, ...] = ()
+    """What a buy wrote about the wallet beside its balance; set by override in every later simulation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from chain import calldata
 from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.history import HistoryTrip, is_without_history
+from chain.holder_state import HolderState, HolderStateTrips
 from chain.honeypot import CLEAR, FLAGGED, HELD_ROUNDING_RAW, UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, ghost_of, override_of, verdict_of
 from chain.network import Network
 from chain.router import Route
@@ -24,7 +26,7 @@ from chain.trade import ROUNDING_PART, Purse, evidence
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.events import GateTaken, Row
+from referee.onchain.events import GateTaken, Row, WordKept
 from referee.onchain.rows import Variant, dumped
 from referee.onchain.rules import Rules
 
@@ -54,6 +56,11 @@ class Gate:
         ghosts = ("", ghost_of(purse.wallet)) if _tells_history(variant, self._sales) else ()
         self._history = [HistoryTrip(network, pin, purse, buy, self._sales[0], ghost, ghost_buy) for ghost in ghosts]
         self.simulations: list[Simulation] = [trip.simulation for trip in (*self._own, *self._ghost, *self._history)]
+        self._state: HolderStateTrips | None = None
+        self._words: tuple[WordKept, ...] = ()
+        if slot is not None and sales:
+            self._state = HolderStateTrips(network, pin, variant.purse, buy, ghost_buy, slot, variant.held.units_raw + int(row.units_raw or 0))
+            self.simulations += self._state.simulations
         self._look_again = partial(SecondLook, network, pin, purse, buy)
         self._again: SecondLook | None = None
         self._ghost_alike = True
@@ -104,6 +111,7 @@ class Gate:
             verdict=verdict.verdict, cause=verdict.cause, exit_provable=verdict.exit_provable, exit_cause=verdict.exit_cause,
             buy_arrival_raw=TokenRaw(verdict.buy_arrival_raw), loss_bps=verdict.loss_bps, sell_route=self._label,
             own_wei=Wei(verdict.own_wei), ghost_wei=Wei(verdict.ghost_wei), digest=sha256_hex(kept), outside=outside,
+            kept=self._words or (own.kept if self.foreign and own else ()),
         )  # fmt: skip
         return event, kept
 
@@ -118,7 +126,7 @@ class Gate:
         except SimulationRefused as refused:
             return Verdict(UNKNOWN, refused.word), ""
         count = len(self._sales)
-        history = done[count + len(self._ghost) :]
+        history = done[count + len(self._ghost) :][: len(self._history)]
         arrivals = self._arrivals(done)
         if self._holding_changes_the_buy(arrivals, history):
             return Verdict(UNKNOWN, HOLDING_CHANGES), ""
@@ -136,7 +144,17 @@ class Gate:
             self._ghost_alike = not self._ghost or all(alike) and self._tells_both(history)
         if verdict.exit_provable and not self._without_history(history):
             verdict = replace(verdict, exit_provable=False, exit_cause=HOLDER_STATE)
+        if rules.later_blocks is not None and not self._told(done) and verdict.exit_provable:
+            verdict = replace(verdict, exit_provable=False, exit_cause=HOLDER_STATE)
         return verdict, self._sales[best].label
+
+    def _told(self, done: Sequence[Simulated]) -> bool:
+        """Note what the buy wrote about its buyer; false when that is more than later trades can be given."""
+        if self._state is None:
+            return True
+        state: HolderState = self._state.read(done[-len(self._state.simulations) :])
+        self._words = tuple(WordKept(contract=write.contract, slot=write.slot, value="0x" + calldata.word(write.value), beside=write.beside) for write in state.writes)
+        return not state.untold
 
     def _tells_both(self, history: Sequence[Simulated]) -> bool:
         """Whether a rival's transaction could be sent a second time, so that two pasts could be compared at all."""

@@ -288,7 +288,7 @@ class LiquidityDesk:
             slot = await self.slots.of(holding.token, at.wallet, at.header)
             if slot is not None and slot.shares == holding.shares:
                 writes.append(slot.write(int(holding.units_raw)))
-        return Purse(at.wallet, int(opening.eth_wei), tuple(writes), at.prefix[ledger])
+        return Purse(at.wallet, int(opening.eth_wei), (*writes, *opening.writes_kept(*traded)), at.prefix[ledger])
 
     async def _proven(self, simulations: Sequence[Simulation]) -> tuple[list[Simulated], bytes]:
         """Ask simulations in one round trip; what they did, and the evidence. Raises: ChainFault when the node refuses."""

@@ -1,0 +1,150 @@
+"""Hooks and tokens that tax a buyer late: what a buy wrote about the wallet is kept, so that a later sale on paper is the wallet's own (ONC-10, ONC-11)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chain.devnet.calls import Tx, arguments, encode
+from chain.devnet.compile import artifacts
+from chain.devnet.hooks import AFTER_SWAP, AFTER_SWAP_DELTA, PERMISSIONS
+from chain.devnet.toolchain import require
+from chain.devnet.venues import NATIVE
+from ledgers.money import TokenRaw, Wei
+from referee.onchain.decision_desk import header_of_pin
+from referee.onchain.events import PERMISSIVE, FillCredited, OrderAsked
+from tests.onchain.given import outcome, said, wei
+from tests.onchain.ground import WALLET, Ground, Run, gates, transactions
+
+ETH = 10**18
+SPEND = wei("0.05 eth")
+STRANGER = "0x7c0ffee0000000000000000000000000000b0b01"
+DEPLOY_GAS = 12_000_000
+LATE_BLOCKS, EARLY_BLOCKS = 90, 20
+MAPPING, BY_POOL, OF_POOL, STRUCT, OWN_LIST, LIST, BUCKET = range(7)
+UNDER_THE_NAME = {"mapping": MAPPING, "by_pool": BY_POOL, "of_pool": OF_POOL, "struct": STRUCT, "own_list": OWN_LIST}
+SHARED = {"list": LIST, "bucket": BUCKET}
+
+
+def built(name: str, *values) -> str:
+    artifact = artifacts(require(), folder=Path(__file__).parent / "late")[name]
+    return artifact.bytecode + arguments(artifact.constructor_types, values)
+
+
+class Late:
+    """A market whose buyers are taxed late, the run's wallet and a stranger on it."""
+
+    def __init__(self, chain, token: str, pool: str) -> None:
+        self.chain, self.token, self.pool = chain, token.lower(), pool
+        chain.fund(WALLET, 3 * ETH)
+        chain.fund(STRANGER, 3 * ETH)
+        self.start = chain.snapshot()
+
+    @classmethod
+    def hook(cls, chain, kind: int) -> Late:
+        """A pool of an honest token under a late hook."""
+        token, owner, at = chain.deployment.token("PINE"), chain.deployment.cast.issuer, chain.deployment.at
+        address = f"0x{(0x1A7E << 144 | kind << 32) & ~PERMISSIONS | AFTER_SWAP | AFTER_SWAP_DELTA:040x}"
+        creation = built("LateHook", at["v4_pool_manager"], kind)
+        chain.node.call("anvil_setCode", [address, chain.node.call("eth_call", [{"data": creation, "gas": hex(DEPLOY_GAS)}, "latest"])])
+        venues = chain.deployment.venues
+        place = venues.hooked(token.address, NATIVE, 0, 200, address)
+        worth_raw = 200 * ETH * 3 * 10 ** (3 + token.decimals) // token.price
+        done(chain, *venues.approvals(owner, token.address, "v4"), *venues.open(owner, place, 200 * ETH, worth_raw))
+        return cls(chain, token.address, place.key)
+
+    @classmethod
+    def coin(cls, chain, kind: int) -> Late:
+        """A late token in a v2 pool."""
+        owner, venues = chain.deployment.cast.visitor, chain.deployment.venues
+        (receipt,) = done(chain, Tx(sender=owner, to=None, data=built("LateToken", kind), gas=DEPLOY_GAS))
+        token = receipt["contractAddress"].lower()
+        place = venues.place("v2", token, venues.at["weth"].lower(), 3_000)
+        chain.fund(owner, 500 * ETH)
+        amounts = {token: 200_000 * ETH, place.other(token): 200 * ETH}
+        told = Tx(sender=owner, to=token, data=encode("setPool(address)", place.key), gas=1_000_000)
+        done(chain, *venues.approvals(owner, token, "v2"), *venues.open(owner, place, amounts[place.token0], amounts[place.token1]), told)
+        return cls(chain, token, place.key)
+
+    async def ground(self) -> Ground:
+        ground = await Ground.on(self.chain)
+        ground.keep(lambda pool: pool.key == self.pool)
+        return ground
+
+    def buy(self) -> OrderAsked:
+        return OrderAsked(index=0, side="buy", token=self.token, spend_wei=Wei(int(SPEND)), amount_raw=None, sell_all=False)
+
+    def sell(self, amount: int | None = None) -> OrderAsked:
+        raw = None if amount is None else TokenRaw(amount)
+        return OrderAsked(index=0, side="sell", token=self.token, spend_wei=None, amount_raw=raw, sell_all=amount is None)
+
+    def really(self, txs: list[Tx], sender: str = WALLET) -> tuple[bool, int, int]:
+        """Send what a route sends, as somebody: whether it went through, ETH gained before gas, and the gas."""
+        before = int(self.chain.node.call("eth_getBalance", [sender, "latest"]), 16)
+        receipts = self.chain.send(*(replace(tx, sender=sender, data=tx.data.replace(WALLET[2:], sender[2:])) for tx in txs))
+        gas = sum(int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16) for receipt in receipts)
+        ok = all(receipt["status"] == "0x1" for receipt in receipts)
+        return ok, int(self.chain.node.call("eth_getBalance", [sender, "latest"]), 16) - before + gas, gas
+
+    def bought_by(self, sender: str, txs: list[Tx], later_blocks: int) -> None:
+        """From the start anew, somebody really buys, and time passes."""
+        self.chain.revert(self.start)
+        self.start = self.chain.snapshot()
+        assert self.really(txs, sender)[0]
+        self.chain.mine(later_blocks)
+
+
+def done(chain, *txs: Tx) -> list[dict]:
+    receipts = chain.send(*txs)
+    assert {receipt["status"] for receipt in receipts} == {"0x1"}, receipts
+    return receipts
+
+
+def market(chain, name: str) -> Late:
+    if name.startswith("coin"):
+        return Late.coin(chain, int(name == "coin_packed"))
+    return Late.hook(chain, (UNDER_THE_NAME | SHARED)[name])
+
+
+@pytest.mark.parametrize("later_blocks", [EARLY_BLOCKS, LATE_BLOCKS])
+@pytest.mark.parametrize("name", [*UNDER_THE_NAME, "coin", "coin_packed"])
+async def test_a_late_sale_on_paper_is_what_a_wallet_that_bought_really_gets(chain, name, later_blocks):
+    late = market(chain, name)
+    ground = await late.ground()
+    run = Run(ground)
+    (bought,) = await run.fill(late.buy())
+    assert bought.proven and bought.kept and run.book().kept == tuple((late.token, word) for word in bought.kept)
+    txs = transactions(run.refereed[0])
+    late.bought_by(STRANGER, txs, later_blocks)
+    ground.settle()
+    worth = await run.worth()
+    (sold,) = await run.fill(late.sell())
+    await ground.close()
+    late.bought_by(WALLET, txs, later_blocks)
+    assert sold.proven and late.really(transactions(run.refereed[-1])) == (True, int(sold.arrival_raw), int(sold.gas_wei))
+    assert int(worth.value_wei) == int(run.book().eth_wei)
+    assert (int(sold.arrival_raw) * 4 < int(SPEND)) == (later_blocks == LATE_BLOCKS)
+
+
+@pytest.mark.parametrize("name", [*SHARED])
+async def test_what_is_written_where_others_write_too_cannot_be_carried(chain, name):
+    late = market(chain, name)
+    ground = await late.ground()
+    run = Run(ground)
+    (events,) = await run.decide(late.buy())
+    await ground.close()
+    assert said(events) == "unprovable_exit" and isinstance(outcome(events, PERMISSIVE), FillCredited)
+    assert [(gate.verdict, gate.exit_cause) for gate in gates(events)] == [("CLEAR", "holder_state")]
+
+
+async def test_the_gate_needs_no_further_round_trip(chain):
+    late = Late.hook(chain, MAPPING)
+    ground = await late.ground()
+    run = Run(ground)
+    await ground.desk.slots.of(late.token, WALLET, header_of_pin(await ground.desk.pin()))
+    ground.trips()
+    await run.fill(late.buy())
+    assert len([trip for trip in ground.trips() if trip["eth_simulateV1"]]) == 2
+    await ground.close()
