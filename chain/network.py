@@ -18,7 +18,8 @@ NETWORKS = Path(__file__).parent / "networks"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 TOPIC = re.compile(r"0x[0-9a-f]{64}")
-NOT_CONTRACTS = frozenset({"fee_recipient"})
+NOT_CONTRACTS = frozenset({"fee_recipient", "reader"})
+READER = "0x00000000000000000000000000000000005eade5"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +166,9 @@ class Network:
     """No pool is older."""
     clock: str
     """`wall`: block times follow wall time; `measured`: they run on their own and the offset is measured."""
+    reader: str = READER
+    """Sends the reads of a simulation, funded by override only. Where windows are played nobody knows it beforehand, so that no
+    contract can tell a simulation by its purse or by what stands beside it."""
 
     def contracts(self) -> dict[str, str]:
         """Name every configured contract's address."""

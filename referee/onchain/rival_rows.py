@@ -23,7 +23,7 @@ from chain.origin import ForeignRoute, pairs_unknown
 from chain.pools import NATIVE, Pool, PoolGraph
 from chain.router import Approval, Route, Tx
 from chain.rpc import RpcRefused
-from chain.simulate import READER, SimulationRefused, answered
+from chain.simulate import SimulationRefused, answered
 from chain.trade import FAILED, PRIVATE_INVENTORY, PROVEN, REVERTED, Outcome, TradeSimulation, evidence
 from ledgers.errors import ChainFault
 from ledgers.identity import identity_of
@@ -209,7 +209,7 @@ def _is_bad(network: Network, graph: PoolGraph, variant: Variant, quote: RivalQu
     buy = variant.asked.side == "buy"
     if quote.tx.value_wei != (variant.size_raw if buy else 0) or not quote.tx.data.startswith("0x") or len(quote.tx.data) > CALLDATA_CHARS_MAX:
         return True
-    nowhere = {network.permit2, network.multicall3, variant.purse.wallet, variant.asked.token, READER, *(holding.token for holding in variant.book.holdings)}
+    nowhere = {network.permit2, network.multicall3, variant.purse.wallet, variant.asked.token, network.reader, *(holding.token for holding in variant.book.holdings)}
     allowed = {network.permit2}
     return any(
         address is not None and (_is_token(network, graph, address) or int(address, 16) < LOWEST_CONTRACT or address in nowhere - granted)

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 import pytest
 
 from chain.devnet.calls import Tx, arguments, encode
+from chain.devnet.annex import worth_raw as worth_of
 from chain.devnet.hooks import AFTER_SWAP, AFTER_SWAP_DELTA, PERMISSIONS
 from chain.devnet.venues import NATIVE, Place
-from referee.onchain.events import HEADLINE, FillCredited
+from chain.network import READER
+from chain.simulate import lens_of
+from referee.onchain.events import FillCredited, OrderAsked
 from tests.onchain.attacker import DEPLOY_GAS, compiled
 from tests.onchain.given import outcome, said, wei
 from tests.onchain.ground import WALLET, Ground, Run, transactions
@@ -38,25 +41,26 @@ TRAPS = (
     Trap("odd_minutes", 3, 1), Trap("even_minutes", 3, 0), Trap("after_three", 4, 3), Trap("after_six", 4, 6), Trap("twice_a_transaction", 5),
     Trap("twice_a_block", 6), Trap("second_sale", 7, 1), Trap("third_sale", 7, 2), Trap("late_for_buyers", 8, 60),
     Trap("gives_tokens", 9), Trap("gives_eth", 10), Trap("trades_inside", 11), Trap("subsidises", 12), Trap("exact_in_taxed", 13), Trap("chance", 15),
-    Trap("reader_taxed", 16, favoured="0x00000000000000000000000000000000005eade5"), Trap("coinbase", 17),
-    Trap("bequeaths_eth", 18), Trap("burns_gas", 19, 5),
+    Trap("reader_taxed", 16, favoured=READER), Trap("coinbase", 17),
+    Trap("knows_the_reader", 20, favoured=READER), Trap("knows_the_lens", 21, favoured="lens"), Trap("bequeaths_eth", 18), Trap("burns_gas", 19, 5),
 )  # fmt: skip
 
 
-def trapped(chain, trap: Trap, symbol: str = SYMBOL) -> Place:
+def trapped(chain, trap: Trap, symbol: str = SYMBOL, depth_wei: int = DEPTH_WEI) -> Place:
     """Open a pool of a token and native ETH under a hook, at the market's price."""
-    token, owner = chain.deployment.token(symbol), chain.deployment.cast.issuer
+    stalls = {stall.name: stall.token for stall in chain.deployment.annex.stalls}
+    token, owner = (stalls[symbol], chain.deployment.cast.annexer) if symbol in stalls else (chain.deployment.token(symbol), chain.deployment.cast.issuer)
     flags = AFTER_SWAP | AFTER_SWAP_DELTA
-    address = f"0x{(0x7EA9 << 144 | trap.mode << 32 | trap.most << 24) & ~PERMISSIONS | flags:040x}"
+    address = f"0x{(0x7EA9 << 144 | trap.mode << 40 | trap.most << 24) & ~PERMISSIONS | flags:040x}"
     artifact, at = compiled("Trap"), chain.deployment.at
-    favoured = at.get(trap.favoured, trap.favoured or NATIVE)
+    favoured = lens_of(token.address.lower())[0] if trap.favoured == "lens" else at.get(trap.favoured, trap.favoured or NATIVE)
     creation = artifact.bytecode + arguments(artifact.constructor_types, (at["v4_pool_manager"], trap.mode, trap.most, favoured, token.address))
     code = chain.node.call("eth_call", [{"data": creation, "gas": hex(DEPLOY_GAS)}, "latest"])
     chain.node.call("anvil_setCode", [address, code])
     place = chain.deployment.venues.hooked(token.address, NATIVE, 0, 200, address)
-    worth_raw = DEPTH_WEI * 3 * 10 ** (3 + token.decimals) // token.price
+    worth_raw = worth_of(token, depth_wei)
     stock = Tx(sender=owner, to=token.address, data=gives(token.address, address, worth_raw // 100).data)
-    receipts = chain.send(*chain.deployment.venues.approvals(owner, token.address, "v4"), *chain.deployment.venues.open(owner, place, DEPTH_WEI, worth_raw), stock)
+    receipts = chain.send(*chain.deployment.venues.approvals(owner, token.address, "v4"), *chain.deployment.venues.open(owner, place, depth_wei, worth_raw), stock)
     primed = chain.send(Tx(sender=owner, to=address, data=encode("prime()"), gas=8_000_000))
     assert {receipt["status"] for receipt in (*receipts, *primed)} == {"0x1"}
     chain.fund(address, ETH)
@@ -64,8 +68,15 @@ def trapped(chain, trap: Trap, symbol: str = SYMBOL) -> Place:
 
 
 async def grounded(chain, place: Place) -> Ground:
-    ground = await Ground.on(chain)
+    ground = await unknown(chain)
     ground.keep(lambda pool: pool.key == place.key)
+    return ground
+
+
+async def unknown(chain) -> Ground:
+    """A ground whose reader nobody knew beforehand, as where windows are played."""
+    ground = await Ground.on(chain)
+    ground.network = ground.desk.network = ground.graph.network = replace(ground.network, reader="0x5ec4e7000000000000000000000000000000a11d")
     return ground
 
 
@@ -138,6 +149,48 @@ async def test_a_pool_under_a_hook_spoils_no_order_over_other_pools(chain, name)
     assert int((await run.worth()).value_wei) > 0
     assert await run.say(run.sell(SYMBOL)) == ["filled"]
     await ground.close()
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["alone", "among_others"])
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+async def test_onc_24_orders_of_one_decision_are_what_the_same_transactions_bring_in_one_block(chain, trap, alone):
+    place = trapped(chain, trap)
+    chain.fund(WALLET, 2 * ETH)
+    mark = chain.snapshot()
+    ground = await grounded(chain, place) if alone else await unknown(chain)
+    run = Run(ground)
+    events = await run.decide(run.buy(SYMBOL, SPEND), run.sell(SYMBOL), run.buy(SYMBOL, SPEND))
+    fills = [outcome(each) for each in events]
+    await ground.close()
+    chain.revert(mark)
+    filled = [(fill, refereed) for fill, refereed in zip(fills, run.refereed, strict=True) if isinstance(fill, FillCredited)]
+    print(trap.name, [said(each) for each in events])
+    assert alone or len(filled) == 3 or trap.name == "gives_tokens" and len(filled) == 2
+    if filled:
+        ok, gained, eth, gas = really(ground, transactions(filled[-1][1]))
+        paid = sum((int(fill.arrival_raw) if fill.side == "sell" else -int(fill.spent_raw)) for fill, _ in filled)
+        units = sum((int(fill.arrival_raw) if fill.side == "buy" else -int(fill.spent_raw)) for fill, _ in filled)
+        assert ok and (eth, gas) == (paid, sum(int(fill.gas_wei) for fill, _ in filled)) and gained >= units
+
+
+BAIT = tuple(Trap(f"bait_{index}", 13, index) for index in range(8))
+"""Pools that promise much, and keep half of every swap."""
+
+
+async def test_deep_pools_that_keep_half_crowd_out_no_honest_one(chain):
+    """Nor the only honest pool of a token where that has a hook too."""
+    ground = await Ground.on(chain)
+    fee_after = chain.deployment.annex.stall("fee_after").token.address.lower()
+    orders = [lambda run: run.buy(SYMBOL, SPEND), lambda run: OrderAsked(index=0, side="buy", token=fee_after, spend_wei=wei(SPEND), amount_raw=None, sell_all=False)]
+    before = [(await Run(ground).fill(order(Run(ground))))[0].arrival_raw for order in orders]
+    await ground.close()
+    for trap in BAIT:
+        trapped(chain, trap, SYMBOL, 10 * DEPTH_WEI)
+        trapped(chain, replace(trap, mode=1, favoured="v4_quoter"), "fee_after", 2 * DEPTH_WEI)
+    ground = await Ground.on(chain)
+    after = [(await Run(ground).fill(order(Run(ground))))[0].arrival_raw for order in orders]
+    await ground.close()
+    assert [int(one) * 1_000 >= int(other) * 999 for one, other in zip(after, before, strict=True)] == [True, True], (before, after)
 
 
 # --- splits and mixtures with hooks in them -----------------------------------------------------------------------------

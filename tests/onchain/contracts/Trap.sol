@@ -72,6 +72,8 @@ contract Trap {
         if (mode == 15) return block.prevrandao % 400_000;
         if (mode == 16) return tx.origin == favoured ? NEARLY_ALL : 0;
         if (mode == 17) return block.coinbase == address(0) ? 0 : NEARLY_ALL;
+        if (mode == 20) return favoured.balance > 0 ? 0 : NEARLY_ALL;
+        if (mode == 21) return favoured.code.length > 0 ? 0 : NEARLY_ALL;
         return 0;
     }
 
