@@ -14,6 +14,7 @@ from ledgers.seal import read_export
 from ops.lines import counted
 from ops.reading import WrongUse, is_file_name, journal_named
 from ops.settings import Settings
+from referee.onchain.accrual_court import Recall
 from referee.onchain.events import HEADLINE, PERMISSIVE, RunScored
 from referee.onchain.replay import Difference, Replayed, replay
 
@@ -24,8 +25,8 @@ def replayed(settings: Settings, name: str) -> tuple[str, dict[str, object], boo
     """Replay what a person named. Returns: text, data, and whether it came out equal.
 
     Raises: WrongUse, CorruptJournal when chain or entries do not hold."""
-    with records_named(settings, name) as (records, run_id):
-        found = replay(records)
+    with records_named(settings, name) as (records, run_id, recall):
+        found = replay(records, recall)
     if not found.records and found.difference is None:
         raise CorruptJournal(f"{plain_text(name, 200)} holds no record, expected a window's journal", 1)
     if run_id is not None and run_id not in found.state.runs and found.difference is None:
@@ -34,15 +35,15 @@ def replayed(settings: Settings, name: str) -> tuple[str, dict[str, object], boo
 
 
 @contextmanager
-def records_named(settings: Settings, name: str) -> Iterator[tuple[Iterator[Record], str | None]]:
-    """Open the records of a run, a window or an exported file; with them the run's id, if a run was named."""
+def records_named(settings: Settings, name: str) -> Iterator[tuple[Iterator[Record], str | None, Recall | None]]:
+    """Open the records of a run, a window or an exported file; with them the run's id, if a run was named, and where their blobs are found."""
     if not is_file_name(name):
         with journal_named(settings, name) as (journal, run_id):
-            yield journal.read(), run_id
+            yield journal.read(), run_id, journal.blob
     elif not Path(name).is_file():
         raise WrongUse(f"there is no file {name[:200]!r} to replay")
     else:
-        yield read_export(Path(name)), None
+        yield read_export(Path(name)), None, None
 
 
 def _text(found: Replayed, run_id: str | None) -> str:

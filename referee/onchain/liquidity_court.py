@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from chain.liquidity.amounts import amounts_of, liquidity_for
 from ledgers.money import TokenRaw, Wei
+from referee.onchain.accrual_court import AccrualCourt
 from referee.onchain.book import Book
-from referee.onchain.events import OrderAsked, PositionMark
+from referee.onchain.events import OrderAsked, Pin, PositionMark
 from referee.onchain.liquidity import closing_entry, opening_entry, opening_objection, own_liquidity, share_objection, share_ppm
 from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, LiquidityOpened
 from referee.onchain.position import Position
@@ -29,6 +31,8 @@ class LiquidityCourt:
 
     state: WindowState
     same: Same
+    accrual: AccrualCourt | None = None
+    """Where the journal's blobs are at hand."""
 
     def opened(self, rules: Rules, event: LiquidityOpened, asked: OrderAsked) -> None:
         """Check an opening on every ledger it names."""
@@ -39,12 +43,20 @@ class LiquidityCourt:
         for name, took, most in (("amount0_raw", event.amount0_raw, asked.amount0_raw), ("amount1_raw", event.amount1_raw, asked.amount1_raw)):
             assert most is not None, asked
             self.same(name, took, min(took, most))
+        made = liquidity_for(int(event.sqrt_price_x96), event.tick_lower, event.tick_upper, int(asked.amount0_raw or 0), int(asked.amount1_raw or 0))
+        if int(event.sqrt_price_x96):
+            self.same("liquidity_raw", int(event.liquidity_raw), made)
+            owed = amounts_of(made, int(event.sqrt_price_x96), event.tick_lower, event.tick_upper, round_up=True)
+            took = int(event.amount0_raw), int(event.amount1_raw)
+            self.same("amounts", took, (max(took[0], owed[0]), max(took[1], owed[1])))
         self.same("entry", event.entry, opening_entry(event.ledgers, (event.asset0, event.asset1), (int(event.amount0_raw), int(event.amount1_raw)), int(event.gas_wei)))
         for ledger in event.ledgers:
             book = self._book(event.run_id, ledger)
             self.same("share_ppm", event.share_ppm, share_ppm(int(event.liquidity_raw), book, event.pool, int(event.pool_liquidity_raw)))
             own = own_liquidity(int(event.liquidity_raw), book, event.pool)
             self.same("refusal", "", opening_objection(rules, event, book)[0] or share_objection(rules, own, int(event.pool_liquidity_raw))[0])
+        if self.accrual:
+            self.accrual.opened(event)
 
     def accrued(self, event: LiquidityAccrued) -> None:
         """Check that fees follow on those before, and are what their growth makes of the liquidity."""
@@ -56,6 +68,8 @@ class LiquidityCourt:
             if not event.healed:
                 self.same("from_block", event.from_block, position.block + 1)
                 self.same("growth", growths, tuple(max(pair) for pair in zip(growths, position.growth_x128, strict=True)))
+        if self.accrual:
+            self.accrual.accrued(event)
 
     def closed(self, event: LiquidityClosed, asked: OrderAsked) -> None:
         """Check a closing: the fees that were counted up to its block, and the entry."""
@@ -65,9 +79,19 @@ class LiquidityCourt:
             position = self._position(event.run_id, ledger, event.position)
             self.same("fees", (event.fees0_raw, event.fees1_raw), _at_most((event.fees0_raw, event.fees1_raw), position.fees))
             self.same("pin.block", event.pin.block, min(event.pin.block, position.block))
+            self._principal(position, amounts, int(event.sqrt_price_x96), event.pin)
             self.same("entry", event.entry, closing_entry(event.ledgers, position, amounts, fees, int(event.gas_wei)))
 
-    def marked(self, run_id: str, ledgers: Sequence[str], marks: Sequence[PositionMark]) -> tuple[Wei, Wei, dict[tuple[str, str], int]]:
+    def _principal(self, position: Position, amounts: tuple[int, int], sqrt_price_x96: int, pin: Pin | None) -> None:
+        """No closing brings more than the pool's arithmetic at its price."""
+        if not sqrt_price_x96:
+            return
+        most = amounts_of(position.liquidity, sqrt_price_x96, position.tick_lower, position.tick_upper)
+        self.same("principal", amounts, _at_most(amounts, most))
+        if self.accrual and pin is not None:
+            self.accrual.priced(position, pin, sqrt_price_x96)
+
+    def marked(self, run_id: str, ledgers: Sequence[str], marks: Sequence[PositionMark], pin: Pin | None) -> tuple[Wei, Wei, dict[tuple[str, str], int]]:
         """Check the positions in a mark; what they come to, how much of it rests on claims, and what a liquidation of them moves."""
         for ledger in ledgers:
             held = {position.id: position for position in self._book(run_id, ledger).positions}
@@ -76,6 +100,7 @@ class LiquidityCourt:
                 position = held[mark.position]
                 fees = (mark.fees0_raw, mark.fees1_raw)
                 self.same(f"positions.{position.id}.fees", fees, _at_most(fees, position.fees))
+                self._principal(position, (int(mark.amount0_raw), int(mark.amount1_raw)), int(mark.sqrt_price_x96), pin)
                 self.same(f"positions.{position.id}.value_wei", mark.value_wei, worth_of(position, mark))
         moves: dict[tuple[str, str], int] = {}
         book = self._book(run_id, ledgers[0])

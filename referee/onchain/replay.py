@@ -18,6 +18,7 @@ from ledgers.events import Event, kind_of
 from ledgers.journal import Record, verify
 from ledgers.money import Wei
 from ledgers.postings import BOOK, ETH, Posting
+from referee.onchain.accrual_court import AccrualCourt, Recall
 from referee.onchain.admission import NOT_YET, STANDING_ORDER, WINDOW_CLOSED, refused_by_name
 from referee.onchain.book import asset_of, stake_entry
 from referee.onchain.cadence import mark_interval_ms, rotation, tick_ts_ms, ticks_in
@@ -95,12 +96,14 @@ class Differs(Exception):
         self.name, self.recorded, self.recomputed = name, recorded, recomputed
 
 
-def replay(records: Iterable[Record]) -> Replayed:
-    """Compute a window again from its journal. Raises: CorruptJournal when chain, entries or books do not hold."""
+def replay(records: Iterable[Record], recall: Recall | None = None) -> Replayed:
+    """Compute a window again from its journal; with `recall`, which finds its blobs, what positions earned too.
+
+    Raises: CorruptJournal when chain, entries or books do not hold."""
     kept = list(records)
     verify(kept)
     found = Replayed()
-    court = _Court(found)
+    court = _Court(found, recall)
     for record in kept:
         event = decoded(record)
         try:
@@ -118,7 +121,7 @@ def replay(records: Iterable[Record]) -> Replayed:
 class _Court:
     """Hears every event against what the rules make of the ones before it."""
 
-    def __init__(self, found: Replayed) -> None:
+    def __init__(self, found: Replayed, recall: Recall | None) -> None:
         self._found = found
         self._state = found.state
         self._rules: Rules | None = None
@@ -129,7 +132,7 @@ class _Court:
         self._expected: dict[str, deque[Adjudged]] = {}
         """By run, what the rules make of the last board and is still to be recorded."""
         self._further = FurtherCourt(self._state, _same)
-        self._liquidity = LiquidityCourt(self._state, _same)
+        self._liquidity = LiquidityCourt(self._state, _same, AccrualCourt(self._state, _same, recall) if recall else None)
         self._scores: list[tuple[int, RunScored]] = []
         self._last_link = ""
         self._rotated: tuple[int, dict[str, int]] = (-1, {})
@@ -312,7 +315,7 @@ class _Court:
             _same("eth_wei", mark.eth_wei, self._state.books.of(mark.run_id, ledger).eth_wei)
         if mark.value_wei is not None:
             self._holdings(mark.run_id, mark.ledgers, mark.holdings)
-            pooled, _, _ = self._liquidity.marked(mark.run_id, mark.ledgers, mark.positions)
+            pooled, _, _ = self._liquidity.marked(mark.run_id, mark.ledgers, mark.positions, mark.pin)
             _same("value_wei", mark.value_wei, _worth(mark.eth_wei + pooled, mark.holdings))
 
     def _liquidated(self, sold: WindowLiquidated) -> None:
@@ -320,7 +323,7 @@ class _Court:
         for ledger in sold.ledgers:
             _same("eth_wei", sold.eth_wei, self._state.books.of(sold.run_id, ledger).eth_wei)
         self._holdings(sold.run_id, sold.ledgers, sold.holdings)
-        pooled, claimed_pooled, moves = self._liquidity.marked(sold.run_id, sold.ledgers, sold.positions)
+        pooled, claimed_pooled, moves = self._liquidity.marked(sold.run_id, sold.ledgers, sold.positions, sold.pin)
         _same("value_wei", sold.value_wei, _worth(sold.eth_wei + pooled, sold.holdings))
         claimed = sum((holding.value_wei for holding in sold.holdings if holding.status == "unprovable"), claimed_pooled)
         _same("unproven_wei", sold.unproven_wei, claimed)

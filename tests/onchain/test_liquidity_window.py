@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from chain.liquidity.record import logs_of, path_of
+from chain.liquidity.record import log_bytes, logs_of, path_of
 from chain.rpc import Lane, RpcDoor
 from ledgers.clock import SystemClock, VirtualClock
 from ledgers.errors import StoreFault
@@ -148,7 +148,7 @@ async def lived(chain, life: int) -> Mortal:
 async def test_onc_21_a_window_with_positions_is_replayed_and_recounted_equal_wherever_its_process_ended(chain, tmp_path, life):
     journal = await lived(chain, life)
     verify(journal.read())
-    found = replay(journal.read())
+    found = replay(journal.read(), journal.blob)
     assert found.difference is None and found.records == journal.head()[0]
     export(journal, tmp_path / "w1.jsonl")
     assert recount.recount(str(tmp_path / "w1.jsonl")).keys() == found.state.runs.keys()
@@ -199,6 +199,21 @@ async def test_onc_21_a_journal_that_tells_positions_otherwise_differs_where_it_
         assert found.difference is not None and (found.difference.kind, found.difference.field) == (kind.__name__, field)
     found = replay(retold(told, richer()))
     assert found.difference is not None and found.difference.field.endswith(".value_wei")
+
+
+async def test_onc_21_growth_that_the_recorded_logs_do_not_make_is_found_where_the_blobs_are(chain):
+    told = await lived(chain, -1)
+    opened = events_of(told, LiquidityOpened)[0]
+    logs = next(event.logs_sha256 for event in events_of(told, LiquidityAccrued) if event.swaps)
+    forged = retold(told, once(LiquidityAccrued, growth1_x128=lambda was: was + TokenRaw(1)))
+    assert replay(forged).difference.field == "root"  # the seal alone tells
+    assert replay(forged, told.blob).difference.field == "growth"
+    priced = retold(told, once(LiquidityClosed, sqrt_price_x96=lambda was: was + TokenRaw(1)))
+    assert replay(priced, told.blob).difference.field == "sqrt_price_x96"
+    fewer = log_bytes(logs_of(told.blob(logs))[1:])
+    for lost, found, field in ((logs, None, "logs_sha256"), (logs, fewer, "logs"), (logs, b"[]", "growth"), (opened.path_sha256, None, "path_sha256"), (opened.path_sha256, b"{}", "path_sha256")):
+        difference = replay(told.read(), lambda digest, lost=lost, found=found: found if digest == lost else told.blob(digest)).difference
+        assert difference is not None and difference.field in (field, "growth"), (field, difference)
 
 
 def richer():
