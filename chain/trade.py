@@ -91,6 +91,8 @@ class Held:
     """Token units that the wallet holds right before the trade; where an override puts them there, the simulation must say so too."""
     units_raw: int
     slot: BalanceSlot | None
+    kept: tuple[SlotWrite, ...] = ()
+    """What else earlier buys of it wrote about the wallet, to be read again after a sale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ class Outcome:
     approve_gas: tuple[tuple[str, int], ...] = ()
     """Gas of each approval by its key."""
     flags: tuple[str, ...] = ()
+    kept: tuple[SlotWrite, ...] = ()
+    """What a sale left of `Held.kept`."""
 
 
 def gas_headroom_wei(txs: Sequence[Tx], gas_price_wei: int) -> int:
@@ -197,6 +201,7 @@ class TradeSimulation:
         self._others_after = [sim.token_balance(token, purse.wallet) for token in others]
         self._allowances = [sim.ask(route.token, calldata.allowance(purse.wallet, spender)) for spender in _spenders(route)]
         self._units = self._read_units(sim)
+        self._words = self._read_words(sim) if route.side == "sell" else []
 
     def _read_units(self, sim: Simulation) -> Handle | None:
         slot = self._held.slot
@@ -204,6 +209,12 @@ class TradeSimulation:
             return None
         sim.block(balances_wei={}, code={slot.contract: SLOAD_CODE})
         return sim.view(slot.contract, slot.slot)
+
+    def _read_words(self, sim: Simulation) -> list[Handle]:
+        kept = self._held.kept
+        if kept:
+            sim.block(balances_wei={}, code={write.contract: SLOAD_CODE for write in kept})
+        return [sim.view(write.contract, write.slot) for write in kept]
 
     def swapped(self, done: Simulated) -> CallAnswer:
         """What the swap itself did."""
@@ -291,6 +302,7 @@ class TradeSimulation:
             done[self._swap].gas_used,
             tuple((key, done[handle].gas_used) for key, handle in self._approvals.items()),
             self._flags(done, quoted, arrival, logged_token, tokens_gained),
+            self._kept(done, after),
         )  # fmt: skip
 
     def _foreign_objection(self, done: Simulated, arrival: int, sold: int) -> str:
@@ -345,6 +357,14 @@ class TradeSimulation:
         if -grown >= mul_div_floor(self._held.units_raw, self.route.amount - rounding, self._held.amount_raw):
             return -grown
         return mul_div_ceil(self._held.units_raw, self.route.amount, self._held.amount_raw)
+
+    def _kept(self, done: Simulated, balance_raw: int) -> tuple[SlotWrite, ...]:
+        """What is now said about the wallet; bits beside its balance without that. Raises: ChainFault."""
+        slot, after = self._held.slot, []
+        for write, handle in zip(self._held.kept, self._words, strict=False):
+            balance = slot.write(balance_raw).value if write.beside and slot else 0
+            after.append(replace(write, value=(done.word(handle) - balance) % 2**256))
+        return tuple(after)
 
     def _used_up(self, done: Simulated, handle: Handle) -> bool:
         """Whether an allowance is no longer without bound after the sale; one that is not told is taken to stand."""

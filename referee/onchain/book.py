@@ -7,7 +7,7 @@ Source: design §6; 001 §2.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from chain.simulate import SlotWrite
@@ -59,8 +59,11 @@ class Book:
     def writes_kept(self, *traded: str) -> tuple[SlotWrite, ...]:
         """What is said about the wallet in the storage that tokens held or `traded` go by, to be set by override like its balances."""
         met = {holding.token for holding in self.holdings}.union(traded)
-        words = {(word.contract, word.slot): word for token, word in self.kept if token in met}
-        return tuple(SlotWrite(word.contract, word.slot, int(word.value, 16), word.beside) for word in words.values())
+        return _writes(word for token, word in self.kept if token in met)
+
+    def writes_kept_of(self, token: str) -> tuple[SlotWrite, ...]:
+        """The words that buys of one token wrote."""
+        return _writes(word for bought, word in self.kept if bought == token)
 
     def held(self, token: str) -> Holding | None:
         """Find a holding; None when the token is not held."""
@@ -168,6 +171,16 @@ class Books:
     def both(self, run_id: str) -> dict[str, Book]:
         """The books of the ledgers of one run that share the boards of orders, now."""
         return {ledger: self.of(run_id, ledger) for ledger in LEDGERS}
+
+
+def words_kept(writes: Iterable[SlotWrite]) -> tuple[WordKept, ...]:
+    """Words about the wallet, as they are written down."""
+    return tuple(WordKept(contract=write.contract, slot=write.slot, value=f"0x{write.value:064x}", beside=write.beside) for write in writes)
+
+
+def _writes(words: Iterable[WordKept]) -> tuple[SlotWrite, ...]:
+    by_place = {(word.contract, word.slot): word for word in words}
+    return tuple(SlotWrite(word.contract, word.slot, int(word.value, 16), word.beside) for word in by_place.values())
 
 
 def asset_of(token: str, shares: bool) -> str:

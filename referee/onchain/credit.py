@@ -283,7 +283,7 @@ def _outcome(board: BoardTaken, gates: Gates, judged: Judgement, ledgers: Ledger
         gas_wei=row.gas_wei,
         approvals=() if APPROVAL_USED_UP in row.flags else row.approvals,
         entry=(_buy_entry if buy else _sell_entry)(board, row, judged.units, ledgers),
-        kept=gate.kept if buy and gate else (),
+        kept=row.kept if not buy else gate.kept if gate else (),
     )
 
 

@@ -136,7 +136,7 @@ class DecisionDesk:
             (book.ledger,), book, asked,
             size_raw=_size_raw(asked, held_raw),
             purse=purse,
-            held=Held(held_raw, int(holding.units_raw) if holding else 0, slot),
+            held=Held(held_raw, int(holding.units_raw) if holding else 0, slot, book.writes_kept_of(asked.token) if sell else ()),
             cause=(holding.cause if holding else "") or ("" if slot else "slot") or claimed_cause if sell else "",
             claimed_raw=claimed_raw if sell else 0,
         )  # fmt: skip

@@ -70,6 +70,19 @@ class OrderAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WordKept:
+    """A word of storage that says something about the run's wallet."""
+
+    contract: str
+    slot: str
+    """0x and 64 digits."""
+    value: str
+    """0x and 64 digits."""
+    beside: bool = False
+    """True where it is added to a balance that is kept in the same word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One source's quote for the exact size, and what its own transaction did in simulation."""
 
@@ -109,6 +122,8 @@ class Row:
     """Since a rival answered, at the board's time; 0 for our own router, whose quote is the proof."""
     via: tuple[str, ...] = ()
     """Places that a rival says it goes through, plain and bounded."""
+    kept: tuple[WordKept, ...] = ()
+    """Of a sale, what it left of the words that buys wrote about the wallet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,19 +158,6 @@ class PositionMark:
     """What the amounts put in would be worth unpooled, at the same price; impermanent loss is principal less this."""
     sqrt_price_x96: TokenRaw = TokenRaw(0)
     """Square root of that price, times 2⁹⁶; 0 where it was not recorded."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordKept:
-    """A word of storage that says something about the run's wallet."""
-
-    contract: str
-    slot: str
-    """0x and 64 digits."""
-    value: str
-    """0x and 64 digits."""
-    beside: bool = False
-    """True where it is added to a balance that is kept in the same word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -620,7 +622,7 @@ class FillCredited(Event):
     """Approvals paid by this fill, `token>spender`."""
     entry: Entry
     kept: tuple[WordKept, ...] = ()
-    """What a buy wrote about the wallet beside its balance; set by override in every later simulation."""
+    """What a buy wrote about the wallet beside its balance, or a sale left of that; set by override in every later simulation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

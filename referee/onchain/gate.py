@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from chain import calldata
 from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.history import HistoryTrip, is_without_history
@@ -26,6 +25,7 @@ from chain.trade import ROUNDING_PART, Purse, evidence
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
+from referee.onchain.book import words_kept
 from referee.onchain.events import GateTaken, Row, WordKept
 from referee.onchain.rows import Variant, dumped
 from referee.onchain.rules import Rules
@@ -153,7 +153,7 @@ class Gate:
         if self._state is None:
             return True
         state: HolderState = self._state.read(done[-len(self._state.simulations) :])
-        self._words = tuple(WordKept(contract=write.contract, slot=write.slot, value="0x" + calldata.word(write.value), beside=write.beside) for write in state.writes)
+        self._words = words_kept(state.writes)
         return not state.untold
 
     def _tells_both(self, history: Sequence[Simulated]) -> bool:

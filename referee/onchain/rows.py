@@ -23,6 +23,7 @@ from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
+from referee.onchain.book import words_kept
 from referee.onchain.credit import ROUTER, SALE_SIZE_LIMITED, considered
 from referee.onchain.events import HEADLINE, BoardTaken, Pin, Row
 from referee.onchain.rival_rows import RivalRow, tx_sha256
@@ -125,7 +126,7 @@ class Rows:
             quoted_raw=_raw(outcome.quoted_raw), arrival_raw=_raw(outcome.arrival_raw), units_raw=_raw(outcome.units_raw),
             logged_raw=_raw(outcome.logged_raw), swap_gas=swap_gas, approve_gas=approve_gas,
             gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags, digest=digest,
-            to=route.swap.to, tx_sha256=tx_sha256(route.swap),
+            to=route.swap.to, tx_sha256=tx_sha256(route.swap), kept=words_kept(outcome.kept),
         )  # fmt: skip
 
     def _rival_row(self, rival: RivalRow, gas_price_wei: Wei, now_ms: int) -> Row:
@@ -142,7 +143,7 @@ class Rows:
             arrival_raw=_raw(outcome.arrival_raw), units_raw=_raw(outcome.units_raw), logged_raw=_raw(outcome.logged_raw), swap_gas=swap_gas,
             approve_gas=approve_gas, gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags + differs + absurd,
             digest=self._keep(rival.evidence) if rival.evidence else "", to=route.swap.to if route else "",
-            tx_sha256=tx_sha256(route.swap) if route else "", age_ms=rival.age_ms(now_ms), via=rival.via,
+            tx_sha256=tx_sha256(route.swap) if route else "", age_ms=rival.age_ms(now_ms), via=rival.via, kept=words_kept(outcome.kept),
         )  # fmt: skip
 
     def _keep(self, kept: Any) -> str:

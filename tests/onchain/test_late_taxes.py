@@ -26,6 +26,8 @@ LATE_BLOCKS, EARLY_BLOCKS = 90, 20
 MAPPING, BY_POOL, OF_POOL, STRUCT, OWN_LIST, LIST, BUCKET = range(7)
 UNDER_THE_NAME = {"mapping": MAPPING, "by_pool": BY_POOL, "of_pool": OF_POOL, "struct": STRUCT, "own_list": OWN_LIST}
 SHARED = {"list": LIST, "bucket": BUCKET}
+COINS = ("coin", "coin_packed", "coin_stamped")
+"""Tokens that write the time of a buy, beside the balance in its word, and there the time of a sale too."""
 
 
 def built(name: str, *values) -> str:
@@ -103,13 +105,13 @@ def done(chain, *txs: Tx) -> list[dict]:
 
 
 def market(chain, name: str) -> Late:
-    if name.startswith("coin"):
-        return Late.coin(chain, int(name == "coin_packed"))
+    if name in COINS:
+        return Late.coin(chain, COINS.index(name))
     return Late.hook(chain, (UNDER_THE_NAME | SHARED)[name])
 
 
 @pytest.mark.parametrize("later_blocks", [EARLY_BLOCKS, LATE_BLOCKS])
-@pytest.mark.parametrize("name", [*UNDER_THE_NAME, "coin", "coin_packed"])
+@pytest.mark.parametrize("name", [*UNDER_THE_NAME, *COINS])
 async def test_a_late_sale_on_paper_is_what_a_wallet_that_bought_really_gets(chain, name, later_blocks):
     late = market(chain, name)
     ground = await late.ground()
@@ -126,6 +128,31 @@ async def test_a_late_sale_on_paper_is_what_a_wallet_that_bought_really_gets(cha
     assert sold.proven and late.really(transactions(run.refereed[-1])) == (True, int(sold.arrival_raw), int(sold.gas_wei))
     assert int(worth.value_wei) == int(run.book().eth_wei)
     assert (int(sold.arrival_raw) * 4 < int(SPEND)) == (later_blocks == LATE_BLOCKS)
+
+
+async def test_what_a_sale_writes_about_the_wallet_is_kept_as_well(chain):
+    """The second half is sold more than a minute after the buy, yet less after the first half was."""
+    late = Late.coin(chain, COINS.index("coin_stamped"))
+    ground = await late.ground()
+    run = Run(ground)
+    (bought,) = await run.fill(late.buy())
+    txs, half = transactions(run.refereed[0]), int(bought.arrival_raw) // 2
+    late.bought_by(STRANGER, txs, 30)
+    ground.settle()
+    (first,) = await run.fill(late.sell(half))
+    assert first.kept and first.kept != bought.kept
+    sale = transactions(run.refereed[1])
+    late.bought_by(STRANGER, txs, 30)
+    assert late.really(sale, STRANGER)[0]
+    late.chain.mine(40)
+    ground.settle()
+    (second,) = await run.fill(late.sell())
+    await ground.close()
+    late.bought_by(WALLET, txs, 30)
+    assert late.really(sale) == (True, int(first.arrival_raw), int(first.gas_wei))
+    late.chain.mine(40)
+    assert late.really(transactions(run.refereed[2])[-1:]) == (True, int(second.arrival_raw), int(second.gas_wei))
+    assert int(second.arrival_raw) * 3 > int(SPEND)
 
 
 @pytest.mark.parametrize("name", [*SHARED])

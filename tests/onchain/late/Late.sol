@@ -27,6 +27,9 @@ function isLast(address[] storage list, address who) view returns (uint256 told)
     }
 }
 
+/// An amount with the time beside it.
+function stamped(uint256 word) view returns (uint256) { return uint128(word) | block.timestamp << 128 | 1 << 255; }
+
 /// A hook that is honest for a minute after a buy, and then takes nine tenths of what whoever bought sells.
 contract LateHook {
     struct Buyer { uint256 count; uint256 time; }
@@ -123,13 +126,14 @@ contract LateToken {
     function _move(address from, address to, uint256 amount) private {
         require(uint128(words[from]) >= amount, "insufficient balance");
         uint256 kept = to == pool && from != owner ? amount * 9 * late(kind == 0 ? time[from] : uint64(words[from] >> 128)) / 10 : 0;
-        words[from] = (words[from] - amount) | kind << 255;
+        words[from] = (words[from] - amount) | (kind > 0 ? 1 << 255 : 0);
         words[owner] += kept;
         words[to] += amount - kept;
         emit Transfer(from, to, amount - kept);
         if (kept > 0) emit Transfer(from, owner, kept);
-        if (from != pool) return;
+        if (from != pool && kind < 2) return;
+        if (kind == 2) words[from] = stamped(words[from]);
         if (kind == 0) time[to] = block.timestamp;
-        else words[to] = uint128(words[to]) | block.timestamp << 128 | 1 << 255;
+        else words[to] = stamped(words[to]);
     }
 }
