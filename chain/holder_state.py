@@ -26,7 +26,7 @@ from chain.trade import Purse, shown_wei
 
 UNNAMED = 512
 """Words below are under nobody's name: the first 256 of the contract, then the last word of the list that each may be the length of."""
-KEYS_MAX, CONTRACTS_MAX = 4, 4
+KEYS_MAX, CONTRACTS_MAX = 4, 8
 CARRIED_MAX = 16
 READ_GAS = 4_000_000
 """Reading a contract takes 2,700,000 at most."""
@@ -57,8 +57,9 @@ class HolderStateTrips:
     def __init__(self, network: Network, pin: Header, purse: Purse, buy: Route, ghost_buy: Route, slot: BalanceSlot, units_raw: int) -> None:
         """Prepare both; `units_raw` is what the balance slot holds after the wallet's buy."""
         self._balance, self._shares = slot.write(units_raw), slot.shares
-        self._keys = "".join(_words_of(purse.wallet, buy))
-        self._contracts = tuple(dict.fromkeys((buy.token, slot.contract, *_hooks_of(buy))))[:CONTRACTS_MAX]
+        hooks = [hop.pool.hooks for hop in buy.hops if hop.pool.hooks != NATIVE]
+        self._contracts = tuple(dict.fromkeys((buy.token, slot.contract, *hooks)))
+        self._asked = ["0x" + "".join(_words_of(purse.wallet, buy, contract)) for contract in self._contracts]
         buys = ((purse.wallet, buy), (ghost_of(purse.wallet), ghost_buy))
         self._trips = [self._trip(Simulation(network, pin), purse, sender, route) for sender, route in buys]
         self.simulations: list[Simulation] = [sim for sim, _, _ in self._trips]
@@ -70,12 +71,12 @@ class HolderStateTrips:
             sim.send(purse.wallet, tx)
         bought = sim.send(sender, buy.swap)
         sim.block(balances_wei={}, code=dict.fromkeys(self._contracts, WORDS_CODE))
-        return sim, bought, [sim.view(contract, "0x" + self._keys, READ_GAS) for contract in self._contracts]
+        return sim, bought, [sim.view(contract, asked, READ_GAS) for contract, asked in zip(self._contracts, self._asked, strict=True)]
 
     def read(self, done: Sequence[Simulated]) -> HolderState:
         """What the buy wrote about the wallet."""
         own, ghost = (self._words(simulated, trip) for simulated, trip in zip(done, self._trips, strict=True))
-        if own is None or ghost is None:
+        if own is None or ghost is None or len(self._contracts) > CONTRACTS_MAX:
             return HolderState(untold=True)
         place = (self._balance.contract, self._balance.slot)
         beside = 0 if self._shares else own.get(place, self._balance.value) - self._balance.value
@@ -101,11 +102,8 @@ class HolderStateTrips:
         return found
 
 
-def _hooks_of(buy: Route) -> list[str]:
-    return [hop.pool.hooks for hop in buy.hops if hop.pool.hooks != NATIVE]
-
-
-def _words_of(wallet: str, buy: Route) -> list[str]:
-    """The wallet, and what mappings may be keyed by beside it: the token and the pools."""
-    pools = dict.fromkeys(hop.pool.key for hop in buy.hops)
+def _words_of(wallet: str, buy: Route, contract: str) -> list[str]:
+    """The wallet, and what mappings may be keyed by beside it: the token and the pools, of a hook its own."""
+    own = [hop.pool.key for hop in buy.hops if hop.pool.hooks == contract]
+    pools = dict.fromkeys(own or [hop.pool.key for hop in buy.hops])
     return [calldata.address_word(wallet), *(key[2:].rjust(64, "0") for key in (buy.token, *pools))][: KEYS_MAX + 1]

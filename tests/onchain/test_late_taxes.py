@@ -23,7 +23,7 @@ SPEND = wei("0.05 eth")
 STRANGER = "0x7c0ffee0000000000000000000000000000b0b01"
 DEPLOY_GAS = 12_000_000
 LATE_BLOCKS, EARLY_BLOCKS = 90, 20
-MAPPING, BY_POOL, OF_POOL, STRUCT, OWN_LIST, LIST, BUCKET = range(7)
+MAPPING, BY_POOL, OF_POOL, STRUCT, OWN_LIST, LIST, BUCKET, NOTED = range(8)
 UNDER_THE_NAME = {"mapping": MAPPING, "by_pool": BY_POOL, "of_pool": OF_POOL, "struct": STRUCT, "own_list": OWN_LIST}
 SHARED = {"list": LIST, "bucket": BUCKET}
 COINS = ("coin", "coin_packed", "coin_stamped")
@@ -166,12 +166,13 @@ async def test_what_is_written_where_others_write_too_cannot_be_carried(chain, n
     assert [(gate.verdict, gate.exit_cause) for gate in gates(events)] == [("CLEAR", "holder_state")]
 
 
-async def test_the_gate_needs_no_further_round_trip(chain):
-    late = Late.hook(chain, MAPPING)
+async def test_what_is_noted_of_a_buyer_costs_no_further_round_trip(chain):
+    late = Late.hook(chain, NOTED)
     ground = await late.ground()
     run = Run(ground)
     await ground.desk.slots.of(late.token, WALLET, header_of_pin(await ground.desk.pin()))
     ground.trips()
-    await run.fill(late.buy())
+    (bought,) = await run.fill(late.buy())
+    assert bought.kept
     assert len([trip for trip in ground.trips() if trip["eth_simulateV1"]]) == 2
     await ground.close()

@@ -65,7 +65,7 @@ contract LateHook {
     }
 
     function _note(bytes32 pool) private {
-        if (kind == 0) time[tx.origin] = block.timestamp;
+        if (kind == 0 || kind == 7) time[tx.origin] = block.timestamp;
         if (kind == 1) timeIn[pool][tx.origin] = block.timestamp;
         if (kind == 2) timeOf[tx.origin][pool] = block.timestamp;
         if (kind == 3) buyers[tx.origin] = Buyer(buyers[tx.origin].count + 1, block.timestamp);
@@ -80,6 +80,7 @@ contract LateHook {
         if (kind == 2) return timeOf[tx.origin][pool];
         if (kind == 3) return buyers[tx.origin].time;
         if (kind == 4) return lastOf(times[tx.origin]);
+        if (kind == 7) return 0;
         if (kind == 5) return bucket[0] * isLast(list, tx.origin);
         return bucket[uint160(tx.origin) % 64];
     }
