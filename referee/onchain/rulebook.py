@@ -166,6 +166,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "ONC-10": (
         "tests/onchain/test_truth.py::test_every_credit_equals_real_execution_to_the_wei",
         "tests/onchain/test_board.py::test_onc_10_a_revert_fills_on_no_ledger_and_keeps_its_evidence",
+        "tests/onchain/test_late_taxes.py::test_a_late_sale_on_paper_is_what_a_wallet_that_bought_really_gets",
     ),
     "ONC-11": (
         "tests/onchain/test_board.py::test_onc_11_an_unprovable_exit_is_refused_by_headline_booked_by_permissive_and_sold_on_a_claim",

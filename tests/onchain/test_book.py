@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chain.simulate import SlotWrite
 from ledgers.errors import CorruptJournal
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, imbalance
 from referee.onchain.book import Holding, asset_of, entry_of, stake_entry
-from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, WindowLiquidated
+from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, WindowLiquidated, WordKept
 from tests.onchain.given import RUN, T0, a_pin, address, book, bought, filled, folded, opened, sold, wei
 
 
@@ -133,3 +135,43 @@ def test_a_fold_of_any_fills_equals_a_recount_by_hand(history):
 def test_zero_moves_are_no_postings(moves):
     entry = entry_of(LEDGERS, moves)
     assert all(int(posting.amount) for posting in entry.postings) and len(entry.postings) == sum(amount != 0 for amount in moves.values())
+
+
+# --- what buys wrote about the wallet ----------------------------------------------------------------------------------
+
+HOOK = address("HOOK")
+
+
+def word(contract: str, slot: int, value: int) -> WordKept:
+    return WordKept(contract=contract, slot=f"0x{slot:064x}", value=f"0x{value:064x}")
+
+
+def kept_after(*fills: FillCredited, ledger: str = HEADLINE) -> dict[tuple[str, str, int], int]:
+    """Values by token, contract and slot."""
+    book = folded(opened(wei("1 eth")), *fills).of(RUN, ledger)
+    return {(token, each.contract, int(each.slot, 16)): int(each.value, 16) for token, each in book.kept}
+
+
+def test_what_a_buy_wrote_about_the_wallet_is_kept_and_the_latest_counts():
+    first = replace(bought("LEAF", 300, 1), kept=(word(HOOK, 1, 10), word(address("LEAF"), 2, 20)))
+    other = replace(bought("RUNE", 300, 1), kept=(word(HOOK, 1, 11),))
+    part = replace(sold("LEAF", 100, 1), side="sell", kept=(word(HOOK, 1, 12), word(address("LEAF"), 2, 21)))
+    leaf, rune = address("LEAF"), address("RUNE")
+    assert kept_after(first) == {(leaf, HOOK, 1): 10, (leaf, leaf, 2): 20}
+    assert kept_after(first, other) == {(leaf, HOOK, 1): 11, (leaf, leaf, 2): 20, (rune, HOOK, 1): 11}
+    assert kept_after(first, other, part) == {(leaf, HOOK, 1): 12, (leaf, leaf, 2): 21, (rune, HOOK, 1): 12}
+
+
+def test_after_a_sale_that_cannot_be_proven_nothing_is_known_of_what_it_wrote():
+    first = replace(bought("LEAF", 300, 1), kept=(word(HOOK, 1, 10),))
+    assert kept_after(first, replace(sold("LEAF", 100, 1, tag="EXIT_UNPROVEN:slot"), side="sell")) == {}
+
+
+def test_words_are_kept_on_the_ledgers_of_their_fill_and_set_for_what_is_held_or_traded():
+    first = replace(bought("LEAF", 300, 1, ledgers=(PERMISSIVE,)), kept=(word(HOOK, 1, 10),))
+    sale = replace(sold("LEAF", 300, 1, ledgers=(PERMISSIVE,)), side="sell", kept=(word(HOOK, 1, 10),))
+    assert kept_after(first) == {}
+    held, gone = (folded(opened(wei("1 eth")), *fills).of(RUN, PERMISSIVE) for fills in ((first,), (first, sale)))
+    write = SlotWrite(HOOK, f"0x{1:064x}", 10)
+    assert (held.writes_kept(), gone.writes_kept(), gone.writes_kept(address("LEAF"))) == ((write,), (), (write,))
+    assert held.writes_kept_of(address("LEAF")) == (write,) and held.writes_kept_of(address("RUNE")) == ()

@@ -14,7 +14,8 @@ from chain.devnet.toolchain import require
 from chain.devnet.venues import NATIVE
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.decision_desk import header_of_pin
-from referee.onchain.events import PERMISSIVE, FillCredited, OrderAsked
+from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, PERMISSIVE, FillCredited, OrderAsked
+from tests.onchain.followed import FollowedRun
 from tests.onchain.given import outcome, said, wei
 from tests.onchain.ground import WALLET, Ground, Run, gates, transactions
 
@@ -128,6 +129,20 @@ async def test_a_late_sale_on_paper_is_what_a_wallet_that_bought_really_gets(cha
     assert sold.proven and late.really(transactions(run.refereed[-1])) == (True, int(sold.arrival_raw), int(sold.gas_wei))
     assert int(worth.value_wei) == int(run.book().eth_wei)
     assert (int(sold.arrival_raw) * 4 < int(SPEND)) == (later_blocks == LATE_BLOCKS)
+
+
+async def test_further_ledgers_sell_as_the_buyer_that_they_are(chain):
+    late = Late.hook(chain, MAPPING)
+    ground = await late.ground()
+    run = FollowedRun(ground)
+    await run.play(late.buy())
+    chain.mine(LATE_BLOCKS)
+    ground.settle()
+    await run.play(late.sell())
+    await ground.close()
+    sales = {ledger: [event for event in run.events if isinstance(event, FillCredited) and event.side == "sell" and ledger in event.ledgers] for ledger in (HEADLINE, *FURTHER_LEDGERS)}
+    assert [len(fills) for fills in sales.values()] == [1, 1, 1]
+    assert all(int(fill.arrival_raw) * 4 < int(SPEND) and fill.kept for (fill,) in sales.values())
 
 
 async def test_what_a_sale_writes_about_the_wallet_is_kept_as_well(chain):
