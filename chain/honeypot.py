@@ -9,6 +9,7 @@ Source: 001 §2.2, §5.4; design §6, ONC-08, ONC-11.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chain.balance_slot import BalanceSlot
@@ -95,8 +96,10 @@ class GhostTrip:
     What the ghost was brought is read where its transaction is a foreign one, made for it by changing the address."""
 
     def __init__(
-        self, network: Network, pin: Header, purse: Purse, ghost_buy: Route, sale: Route, write: SlotWrite, leap: tuple[int, int] = (0, 0)
-    ) -> None:
+        self, network: Network, pin: Header, purse: Purse, ghost_buy: Route, sale: Route, write: SlotWrite, leap: tuple[int, int] = (0, 0),
+        kept: Sequence[SlotWrite] = (),
+    ) -> None:  # fmt: skip
+        """Prepare the trip; `kept` is what a buy writes about its buyer beside the balance, where that is set too."""
         sim = self.simulation = Simulation(network, pin)
         wallet, ghost, price = purse.wallet, ghost_of(purse.wallet), pin.base_fee_wei
         sent, randao = [*purse.prefix, ghost_buy.swap], another_randao(pin)
@@ -105,7 +108,7 @@ class GhostTrip:
         before = None if ghost_buy.hops else sim.token_balance(ghost_buy.token, ghost)
         self._buy = sim.send(ghost, ghost_buy.swap)
         self._balances = None if before is None else (before, sim.token_balance(ghost_buy.token, ghost))
-        self._sale = _SaleBlock(sim, purse, ghost_buy, sale, price, (write,), randao, leap)
+        self._sale = _SaleBlock(sim, purse, ghost_buy, sale, price, (write, *kept), randao, leap)
 
     def buys_like(self, done: Simulated, arrival_raw: int) -> bool:
         """Whether the ghost was brought what the wallet is; not asked of our own routes, which depend on nobody's address."""

@@ -253,7 +253,7 @@ class DecisionDesk:
         network, ghost = self._desk.network, ghost_of(self._wallet)
         ghost_buy = route_of(network, route, ghost) if route.hops else ghost_route(route, self._wallet, ghost)
         sales = sell_routes(network, self._desk.graph, variant.asked.token, int(row.arrival_raw or 0), self._wallet)
-        return Gate(network, self._header, variant, route, ghost_buy, row, sales)
+        return Gate(network, self._header, variant, route, ghost_buy, row, sales, self._desk.rules.later_s)
 
     def _judged(self, gates: Sequence[Gate], order_id: str, token: str) -> list[tuple[GateTaken, bytes]]:
         """Write gates down; our own first, since it says what a rival's cannot."""

@@ -16,11 +16,11 @@ from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.history import HistoryTrip, is_without_history
 from chain.holder_state import HolderState, HolderStateTrips
-from chain.honeypot import CLEAR, FLAGGED, HELD_ROUNDING_RAW, UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, ghost_of, override_of, verdict_of
+from chain.honeypot import CLEAR, FLAGGED, HELD_ROUNDING_RAW, UNKNOWN, GhostTrip, OwnTrip, Sale, Verdict, alike, ghost_of, override_of, verdict_of
 from chain.network import Network
 from chain.router import Route
 from chain.second_look import COOLDOWN, COOLDOWN_OR_LOCK, SecondLook
-from chain.simulate import Simulated, Simulation, SimulationRefused, answered
+from chain.simulate import Simulated, Simulation, SimulationRefused, SlotWrite, answered
 from chain.trade import ROUNDING_PART, Purse, evidence
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
@@ -39,7 +39,8 @@ HOLDER_STATE, STATE_MOVED = "holder_state", "state_moved"
 class Gate:
     """The simulations of one buy's gate."""
 
-    def __init__(self, network: Network, pin: Header, variant: Variant, buy: Route, ghost_buy: Route, row: Row, sales: Sequence[Route]) -> None:
+    def __init__(self, network: Network, pin: Header, variant: Variant, buy: Route, ghost_buy: Route, row: Row, sales: Sequence[Route], later_s: int | None = None) -> None:
+        """Prepare the simulations; `later_s` is how much later the sale is tried too, none where the rules look at one time only."""
         self._variant, self._buy, self._row = variant, buy, row
         self._sales = _reverse_first(buy, sales)[:SALES_MAX]
         slot, purse = variant.held.slot, variant.purse
@@ -58,9 +59,16 @@ class Gate:
         self.simulations: list[Simulation] = [trip.simulation for trip in (*self._own, *self._ghost, *self._history)]
         self._state: HolderStateTrips | None = None
         self._words: tuple[WordKept, ...] = ()
+        self._state_writes: tuple[SlotWrite, ...] = ()
         if slot is not None and sales:
             self._state = HolderStateTrips(network, pin, variant.purse, buy, ghost_buy, slot, variant.held.units_raw + int(row.units_raw or 0))
             self.simulations += self._state.simulations
+        self._aged: list[OwnTrip | GhostTrip] = []
+        if self._ghost and later_s is not None:
+            self._age = partial(GhostTrip, network, pin, purse, ghost_buy, self._sales[0], write, (0, later_s))
+            self._aged = [OwnTrip(network, pin, purse, buy, self._sales[0], (0, later_s)), self._age()]
+            self.simulations += [trip.simulation for trip in self._aged]
+        self._aged_with_words: GhostTrip | None = None
         self._look_again = partial(SecondLook, network, pin, purse, buy)
         self._again: SecondLook | None = None
         self._ghost_alike = True
@@ -83,10 +91,14 @@ class Gate:
             if not self.foreign:
                 raise
             self.verdict = Verdict(UNKNOWN, f"fault: {fault.reason}")
-        return self._again.simulations if self._again else []
+        if self._again:
+            return self._again.simulations
+        return [self._aged_with_words.simulation] if self._aged_with_words else []
 
     def hear_again(self, answers: Sequence[Any]) -> None:
         """Judge the second look; one that tells nothing changes nothing."""
+        if self._aged_with_words is not None:
+            return self._hear_aged(answers)
         assert self._again is not None
         self._keep(self._again.simulations, answers)
         try:
@@ -121,8 +133,9 @@ class Gate:
     def _judge(self, answers: Sequence[Any], rules: Rules) -> tuple[Verdict, str]:
         if not self._sales:
             return Verdict(UNKNOWN, "no_route_back"), ""
+        at_once = len(self.simulations) - len(self._aged)
         try:
-            done = [answered(simulation, answer) for simulation, answer in zip(self.simulations, answers, strict=True)]
+            done = [answered(simulation, answer) for simulation, answer in zip(self.simulations[:at_once], answers, strict=False)]
         except SimulationRefused as refused:
             return Verdict(UNKNOWN, refused.word), ""
         count = len(self._sales)
@@ -140,20 +153,51 @@ class Gate:
             leap = (rules.later_blocks, rules.later_s) if any(sale.ok for sale in ghost) else None
             self._again = self._look_again(self._sales[best], leap)
         if self.foreign:
-            alike = [trip.buys_like(simulated, verdict.buy_arrival_raw) for trip, simulated in zip(self._ghost, done[count:], strict=False)]
-            self._ghost_alike = not self._ghost or all(alike) and self._tells_both(history)
+            same = [trip.buys_like(simulated, verdict.buy_arrival_raw) for trip, simulated in zip(self._ghost, done[count:], strict=False)]
+            self._ghost_alike = not self._ghost or all(same) and self._tells_both(history)
         if verdict.exit_provable and not self._without_history(history):
             verdict = replace(verdict, exit_provable=False, exit_cause=HOLDER_STATE)
         if rules.later_blocks is not None and not self._told(done) and verdict.exit_provable:
             verdict = replace(verdict, exit_provable=False, exit_cause=HOLDER_STATE)
+        if verdict.exit_provable and not self._ages_alike(answers[at_once:]):
+            verdict = replace(verdict, exit_provable=False, exit_cause=HOLDER_STATE)
         return verdict, self._sales[best].label
+
+    def _ages_alike(self, answers: Sequence[Any]) -> bool:
+        """Whether somebody who bought long ago sells as one who never bought; a node that does not tell changes nothing.
+
+        Where not, it is tried again with what the buy wrote about its buyer."""
+        try:
+            sales = [trip.sale(answered(trip.simulation, answer)) for trip, answer in zip(self._aged, answers, strict=True)]
+        except SimulationRefused:
+            return True
+        if not sales or self._same(*sales):
+            return True
+        self._old = sales[0]
+        self._aged_with_words = self._age(kept=self._state_writes) if self._state_writes else None
+        return False
+
+    def _same(self, own: Sale, ghost: Sale) -> bool:
+        return alike(own, ghost, HELD_ROUNDING_RAW if self._variant.shares else 0) if own.ok else not ghost.ok
+
+    def _hear_aged(self, answers: Sequence[Any]) -> None:
+        """Judge the later sale of one who never bought and of whom what a buy writes is said."""
+        trip = self._aged_with_words
+        assert trip is not None
+        self._keep([trip.simulation], answers)
+        try:
+            done = answered(trip.simulation, answers[0])
+        except (ChainFault, SimulationRefused):
+            return
+        if self._same(self._old, trip.sale(done)):
+            self.verdict = replace(self.verdict, exit_provable=True, exit_cause="")
 
     def _told(self, done: Sequence[Simulated]) -> bool:
         """Note what the buy wrote about its buyer; false when that is more than later trades can be given."""
         if self._state is None:
             return True
         state: HolderState = self._state.read(done[-len(self._state.simulations) :])
-        self._words = words_kept(state.writes)
+        self._state_writes, self._words = state.writes, words_kept(state.writes)
         return not state.untold
 
     def _tells_both(self, history: Sequence[Simulated]) -> bool:

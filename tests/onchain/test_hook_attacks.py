@@ -39,7 +39,7 @@ class Trap:
 TRAPS = (
     Trap("plain", 0), Trap("router_favoured", 1, favoured="universal_router"), Trap("router_taxed", 1, favoured="v4_quoter"), Trap("odd_blocks", 2, 1), Trap("even_blocks", 2, 0),
     Trap("odd_minutes", 3, 1), Trap("even_minutes", 3, 0), Trap("after_three", 4, 3), Trap("after_six", 4, 6), Trap("twice_a_transaction", 5),
-    Trap("twice_a_block", 6), Trap("second_sale", 7, 1), Trap("third_sale", 7, 2), Trap("late_for_buyers", 8, 60),
+    Trap("twice_a_block", 6), Trap("second_sale", 7, 1), Trap("third_sale", 7, 2), Trap("late_for_buyers", 8, 60), Trap("late_by_another", 22, 60),
     Trap("gives_tokens", 9), Trap("gives_eth", 10), Trap("trades_inside", 11), Trap("subsidises", 12), Trap("exact_in_taxed", 13), Trap("chance", 15),
     Trap("reader_taxed", 16, favoured=READER), Trap("coinbase", 17),
     Trap("knows_the_reader", 20, favoured=READER), Trap("knows_the_lens", 21, favoured="lens"), Trap("bequeaths_eth", 18), Trap("burns_gas", 19, 5),
@@ -59,11 +59,11 @@ def trapped(chain, trap: Trap, symbol: str = SYMBOL, depth_wei: int = DEPTH_WEI)
     chain.node.call("anvil_setCode", [address, code])
     place = chain.deployment.venues.hooked(token.address, NATIVE, 0, 200, address)
     worth_raw = worth_of(token, depth_wei)
-    stock = Tx(sender=owner, to=token.address, data=gives(token.address, address, worth_raw // 100).data)
+    stock = Tx(sender=owner, to=token.address, data=gives(token.address, address, worth_raw // 10).data)
     receipts = chain.send(*chain.deployment.venues.approvals(owner, token.address, "v4"), *chain.deployment.venues.open(owner, place, depth_wei, worth_raw), stock)
     primed = chain.send(Tx(sender=owner, to=address, data=encode("prime()"), gas=8_000_000))
     assert {receipt["status"] for receipt in (*receipts, *primed)} == {"0x1"}
-    chain.fund(address, ETH)
+    chain.fund(address, 20 * ETH)
     return place
 
 

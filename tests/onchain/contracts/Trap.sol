@@ -13,6 +13,17 @@ interface IPoolManager {
 
 interface IToken { function transfer(address to, uint256 amount) external returns (bool); }
 
+/// Remembers when buyers bought, apart from whoever asks; who never did bought at the end of days.
+contract Keeper {
+    uint256[64] private bought;
+
+    constructor() { for (uint256 i; i < 64; ++i) bought[i] = type(uint64).max; }
+
+    function note(uint256 bucket) external { bought[bucket] = block.timestamp; }
+
+    function late(uint256 bucket, uint256 most) external view returns (bool) { return block.timestamp > bought[bucket] + most; }
+}
+
 /// Pays by dying.
 contract Bequest {
     constructor(address heir) payable { selfdestruct(payable(heir)); }
@@ -29,6 +40,7 @@ contract Trap {
     address public immutable token;
 
     uint256 public count;
+    Keeper private keeper;
     uint256[64] private sold;
     uint256[64] private bought;
     uint256[64] private lastBlock;
@@ -42,6 +54,7 @@ contract Trap {
     /// Fills what is kept of origins, so that nothing is ever written for the first time.
     function prime() external {
         count = 1;
+        keeper = new Keeper();
         for (uint256 i; i < 64; ++i) (sold[i], bought[i], lastBlock[i]) = (1, type(uint64).max, 1);
     }
 
@@ -74,6 +87,7 @@ contract Trap {
         if (mode == 17) return block.coinbase == address(0) ? 0 : NEARLY_ALL;
         if (mode == 20) return favoured.balance > 0 ? 0 : NEARLY_ALL;
         if (mode == 21) return favoured.code.length > 0 ? 0 : NEARLY_ALL;
+        if (mode == 22) { bool late = keeper.late(_bucket(), most); uint256 rate; assembly { rate := mul(late, 990000) } return params.zeroForOne ? 0 : rate; }
         return 0;
     }
 
@@ -83,6 +97,7 @@ contract Trap {
         if (mode == 4) count += 1;
         if (mode == 7 && !buys) sold[_bucket()] += 1;
         if (mode == 8 && buys) bought[_bucket()] = block.timestamp;
+        if (mode == 22 && buys) keeper.note(_bucket());
         if (mode == 6) lastBlock[_bucket()] = block.number;
         if (mode == 5) assembly { tstore(0, 1) }
     }
