@@ -18,7 +18,8 @@ from chain.liquidity.amounts import amounts_of
 from chain.logs import signed
 from chain.network import Network
 from chain.pools import LIQUIDITY, SLOT0, V4_LIQUIDITY, V4_SLOT0, Pool
-from chain.positions import Placed, amounts_making, approvals_of, close_tx, is_eth, manager_of, mint_tx, trim_tx
+from chain.positions import Placed, amounts_making, approvals_of, close_tx, is_eth, manager_of, mint_tx, straight_close_txs, trim_tx
+from chain.router import Tx
 from chain.simulate import NATIVE_LOG, TRANSFER_TOPIC, CallAnswer, Handle, Simulated, Simulation, logged_net, revert_word
 from chain.trade import BALANCE_READ_MAX, Purse, shown_wei
 from ledgers.errors import ChainFault
@@ -150,9 +151,11 @@ class ClosingProof:
 
     def __init__(
         self, network: Network, pin: Header, wallet: str, eth_wei: int, placed: Placed, liquidity: int, sqrt_price_x96: int,
-        slots: Mapping[str, BalanceSlot], held: Mapping[str, int],
+        slots: Mapping[str, BalanceSlot], held: Mapping[str, int], straight: bool = False,
     ) -> None:  # fmt: skip
-        """`slots`: where the position's tokens keep the wallet's balance, by token; `held`: units of the book's own, of all that is written."""
+        """`slots`: where the position's tokens keep the wallet's balance, by token; `held`: units of the book's own, of all that is written;
+        `straight`: nothing passes through the manager's hands."""
+        self._straight, self._again = straight, (network, pin, wallet, eth_wei, placed, liquidity, sqrt_price_x96, slots, held)
         self._network, self._pin, self._wallet, self._eth_wei, self._placed = network, pin, wallet, eth_wei, placed
         self._liquidity, self._slots, self._held, self._price = liquidity, slots, held, pin.base_fee_wei
         self._principal = amounts_of(liquidity, sqrt_price_x96, placed.lower, placed.upper)
@@ -175,12 +178,21 @@ class ClosingProof:
             return
         if self._excess:
             self._setup.append(sim.send(self._wallet, trim_tx(self._network, self._placed, self._token_id, self._excess, self._wallet)))
-        close = close_tx(self._network, self._placed, self._token_id, self._liquidity, self._wallet)
+        closing = self._closing(self._token_id)
         own = [slot.write(self._held.get(token, 0)) for token, slot in self._slots.items()]
-        sim.block(balances_wei={self._wallet: shown_wei(self._eth_wei, [close], self._price)}, writes=own)
+        sim.block(balances_wei={self._wallet: shown_wei(self._eth_wei, closing, self._price)}, writes=own)
         self._before = _Balances(sim, self._network, self._placed, self._wallet)
-        self._close = sim.send(self._wallet, close)
+        self._closes = [sim.send(self._wallet, tx) for tx in closing]
         self._after = _Balances(sim, self._network, self._placed, self._wallet)
+
+    def _closing(self, token_id: int) -> Sequence[Tx]:
+        known = self._network, self._placed, token_id, self._liquidity, self._wallet
+        return straight_close_txs(*known, self._principal) if self._straight else (close_tx(*known),)
+
+    def straight(self) -> ClosingProof | None:
+        """The other way to close, for a position that the usual one does not; none where there is no other."""
+        other = straight_close_txs(self._network, self._placed, 0, self._liquidity, self._wallet, self._principal)
+        return ClosingProof(*self._again, straight=True) if other and not self._straight else None
 
     def numbered(self, done: Simulated) -> Stopped | None:
         """Read the first answer and ask again for the whole; a value when the position cannot even be set up."""
@@ -196,15 +208,15 @@ class ClosingProof:
 
     def read(self, done: Simulated) -> Closing | Stopped:
         """Read what closing brought. Raises: ChainFault when the node contradicts itself or the pool's arithmetic."""
-        if failed := next((done[handle] for handle in (*self._setup, self._close) if not done[handle].ok), None):
+        if failed := next((done[handle] for handle in (*self._setup, *self._closes) if not done[handle].ok), None):
             return Stopped("reverted", revert_word(failed))
-        gas = done[self._close].gas_used
+        gas = sum(done[handle].gas_used for handle in self._closes)
         moved = _moved(done, self._before, self._after, gas * self._price)
         if isinstance(moved, Stopped):
             return moved
         if any(self._before.token(done, token) != self._held.get(token, 0) for token in self._before.tokens):
             return Stopped("unprovable", "the token's balance could not be put in place")
-        _hold_trace(done, [self._close], self._wallet, moved[0])
+        _hold_trace(done, self._closes, self._wallet, moved[0])
         brought = _by_side(self._network, self._placed, moved)
         for token, told, due in zip(self._placed.tokens, brought, self._principal, strict=True):
             if told < due - ROUNDING_RAW:
@@ -213,7 +225,7 @@ class ClosingProof:
 
     def _hold_shortfall(self, done: Simulated, token: str, told: int, due: int) -> None:
         """Let a token take its part of what closing brings, as far as its own logs say so too. Raises: ChainFault otherwise."""
-        if is_eth(self._network, token) or told < 0 or logged_net(done[self._close], token, self._wallet) != told:
+        if is_eth(self._network, token) or told < 0 or logged_net(done[self._closes[0]], token, self._wallet) != told:
             raise ChainFault("inconsistent", f"closing brought {told} units, the pool's arithmetic says {due}")
 
 

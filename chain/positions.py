@@ -23,6 +23,7 @@ REFUND_ETH = "12210e8a"
 DECREASE_LIQUIDITY = "0c49ccbe"
 COLLECT = "fc6f7865"
 UNWRAP_WETH = "49404b7c"
+WITHDRAW = "2e1a7d4d"
 SWEEP_TOKEN = "df2ab5bb"
 MODIFY_LIQUIDITIES = "dd46508f"
 TRANSFER = "a9059cbb"
@@ -109,6 +110,20 @@ def close_tx(network: Network, placed: Placed, token_id: int, liquidity: int, wa
         return Tx(manager, _v3_withdrawal(network, placed, token_id, liquidity, wallet), SWAP_GAS_LIMIT)
     burn = f"{word(token_id)}{word(0)}{word(0)}{word(4 * 32)}{word(0)}"
     return Tx(manager, _modify([(BURN_POSITION, burn), *_taken(network, pool, wallet)]), SWAP_GAS_LIMIT)
+
+
+def straight_close_txs(network: Network, placed: Placed, token_id: int, liquidity: int, wallet: str, raw: tuple[int, int]) -> tuple[Tx, ...]:
+    """The same for a v3 pool in two: everything straight to the wallet, since some tokens pass through no other hands, then its WETH into ETH.
+
+    `raw`: what comes of both sides. Empty where `close_tx` is that already."""
+    in_eth = [is_eth(network, token) for token in placed.tokens]
+    if placed.pool.venue != "v3" or not any(in_eth):
+        return ()
+    decrease = f"0x{DECREASE_LIQUIDITY}{''.join(map(word, (token_id, liquidity, 0, 0, DEADLINE_NEVER)))}"
+    collect = f"0x{COLLECT}{word(token_id)}{address_word(wallet)}{word(AMOUNT_WHOLE)}{word(AMOUNT_WHOLE)}"
+    first = Tx(str(network.v3_positions), calldata.multicall([decrease, collect]), SWAP_GAS_LIMIT)
+    wrapped = raw[in_eth.index(True)]
+    return (first, Tx(network.weth, f"0x{WITHDRAW}{word(wrapped)}", SWAP_GAS_LIMIT)) if wrapped else (first,)
 
 
 def trim_tx(network: Network, placed: Placed, token_id: int, excess: int, wallet: str) -> Tx:

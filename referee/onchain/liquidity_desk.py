@@ -246,15 +246,23 @@ class LiquidityDesk:
     async def _exits(self, wallet: str, book: Book, positions: Sequence[Position], header: Header, accrued: Accrued) -> tuple[list[tuple[Exit, Stopped | None]], bytes]:
         proofs = [await self._closing(wallet, book, position, header, accrued) for position in positions]
         asked = [proof for proof in proofs if isinstance(proof, ClosingProof)]
-        numbered, _ = await self._proven([proof.simulation for proof in asked])
-        stopped: dict[ClosingProof, Stopped | Closing | None] = {proof: proof.numbered(told) for proof, told in zip(asked, numbered, strict=True)}
-        whole = [proof for proof in asked if stopped[proof] is None]
-        told, kept = await self._proven([proof.simulation for proof in whole])
-        stopped |= {proof: proof.read(done) for proof, done in zip(whole, told, strict=True)}
-        return [self._exit(position, stopped[proof] if isinstance(proof, ClosingProof) else proof, accrued) for position, proof in zip(positions, proofs, strict=True)], kept
+        told, kept = await self._closed(asked)
+        others = {proof: other for proof in asked if _reverted(told[proof]) and (other := proof.straight())}
+        if others:
+            again, more = await self._closed(list(others.values()))
+            told |= {proof: again[other] for proof, other in others.items() if not isinstance(again[other], Stopped)}
+            kept = b'{"closings":%b,"straight":%b}' % (kept, more)
+        return [self._exit(position, told[proof] if isinstance(proof, ClosingProof) else proof, accrued) for position, proof in zip(positions, proofs, strict=True)], kept
 
-    def _exit(self, position: Position, told: Closing | Stopped | None, accrued: Accrued) -> tuple[Exit, Stopped | None]:
-        assert told is not None
+    async def _closed(self, asked: Sequence[ClosingProof]) -> tuple[dict[ClosingProof, Closing | Stopped], bytes]:
+        """What closings bring, each asked twice; and the evidence."""
+        numbered, _ = await self._proven([proof.simulation for proof in asked])
+        stopped = {proof: stop for proof, told in zip(asked, numbered, strict=True) if (stop := proof.numbered(told))}
+        whole = [proof for proof in asked if proof not in stopped]
+        told, kept = await self._proven([proof.simulation for proof in whole])
+        return stopped | {proof: proof.read(done) for proof, done in zip(whole, told, strict=True)}, kept
+
+    def _exit(self, position: Position, told: Closing | Stopped, accrued: Accrued) -> tuple[Exit, Stopped | None]:
         price, fees = accrued.price_of[position.pool], accrued.fees_of[position.id]
         if isinstance(told, Stopped):
             principal = amounts_of(position.liquidity, price, position.tick_lower, position.tick_upper)
@@ -311,6 +319,10 @@ class LiquidityDesk:
     def _stop(self, done: Done, at: Sitting, ledgers: Sequence[str], stopped: Stopped) -> None:
         reason = REVERTED if stopped.word == REVERTED else "unprovable_no_quote"
         done.events.append(not_filled(at.run_id, at.order_id, ledgers, reason, stopped.reason, self.clock.now_ms()))
+
+
+def _reverted(told: Closing | Stopped) -> bool:
+    return isinstance(told, Stopped) and told.word == REVERTED
 
 
 def _tokens(network: Network, pool: Pool) -> list[str]:

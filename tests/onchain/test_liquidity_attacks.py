@@ -12,15 +12,17 @@ from chain.liquidity.reading import follow, read_path
 from chain.liquidity.record import path_of
 from chain.liquidity.ticks import sqrt_price_at
 from chain.pools import Pool, discover, read_states
-from chain.positions import is_eth
+from chain.positions import Placed, is_eth, straight_close_txs
 from ledgers.errors import ChainFault
 from ledgers.postings import BOOK
+from referee.onchain.board import header_of_pin
 from referee.onchain.liquidity_events import LiquidityOpened
 from tests.chain.liquidity.twin import TwinPool
 from tests.onchain.given import filled, outcome, said, wei
 from tests.onchain.ground import Ground, Run
-from tests.onchain.pooling import around, churn, closing, opening, pool_of, pooled, sizes, tick_of
-from tests.onchain.test_liquidity import another_desk, with_tokens
+from tests.onchain.pooling import TWIN, Twin, around, churn, closing, opening, paid, pool_of, pooled, sizes, tick_of
+from tests.onchain.test_liquidity import another_desk, funded_twin, with_tokens
+from tests.onchain.test_liquidity_refusals import own_pool
 
 
 @pytest.fixture
@@ -310,3 +312,63 @@ async def test_onc_21_an_own_buy_that_moves_the_price_to_more_liquidity_buys_no_
     buy = replace(run.buy("FERN", wei("3 eth")), token=pool.token1)
     assert await run.say(buy, opening(pool, bounds, amounts)) == ["filled", "lp_share"]
     await ground.close()
+
+
+# --- marks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["v3 weth LEAF", "v3 MOSS USDG", "v4 eth PINE", "v4 BRIM USDG"])
+@pytest.mark.parametrize("shift", [0, -9_000, 9_000], ids=["in range", "below", "above"])
+async def test_onc_21_a_mark_is_what_really_closing_and_selling_everything_brings_gas_apart_to_the_wei(ground, run, kind, shift):
+    pool = pool_of(ground, kind)
+    await with_tokens(run, pool)
+    amounts = sizes(ground, run, pool, part=1)
+    twin = await funded_twin(run, pool)
+    ground.settle()
+    opened = outcome((await run.decide(opening(pool, around(ground, pool, shift=shift), amounts)))[0])
+    assert isinstance(opened, LiquidityOpened), opened
+    worth = await run.worth()
+    (mark,) = worth.positions
+    twin.open(opened, amounts)
+    before = ground.eth_of(TWIN)
+    block = ground.chain.height
+    twin.close(opened)
+    twin.sell_as(worth, run.book().approvals)
+    gas_wei = sum(paid(receipts_of(ground, number)) for number in range(block + 1, ground.chain.height + 1))
+    gross = int(worth.value_wei) - int(worth.eth_wei) + int(mark.close_gas_wei) + int(mark.sale_gas_wei) + sum(int(holding.gas_wei) for holding in worth.holdings)
+    assert ground.eth_of(TWIN) - before + gas_wei - gross in (0, 1, 2)
+    assert mark.status == "proven" and not mark.unsold
+
+
+def receipts_of(ground: Ground, block: int) -> list[dict]:
+    """Receipts of what the twin sent in a block."""
+    return [receipt for receipt in ground.chain.node.call("eth_getBlockReceipts", [hex(block)]) if receipt["from"].lower() == TWIN]
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["eoa_only", "cooldown_60s", "cooldown_block"])
+async def test_onc_21_a_token_that_passes_through_no_other_hands_can_be_closed_straight(ground, run, kind):
+    """The manager's own way of unwrapping would hold such a token first; the wallet can have both sides itself."""
+    pool = await own_pool(ground, kind)
+    ground.owner(kind, "markPool(address)", pool.key)
+    ground.settle()
+    run.grant(kind, 10**18)
+    amounts = (10**15, 10**17) if pool.token0 == ground.network.weth else (10**17, 10**15)
+    (events,) = await run.decide(opening(pool, around(ground, pool), amounts))
+    opened = outcome(events)
+    assert isinstance(opened, LiquidityOpened), opened
+    (mark,) = (await run.worth()).positions
+    closed = outcome((await run.decide(closing(opened.position)))[0])
+    assert (mark.status, mark.amount0_raw, mark.amount1_raw) == ("proven", closed.amount0_raw, closed.amount1_raw)
+    twin, placed = Twin(ground, pool), Placed(pool, opened.tick_lower, opened.tick_upper)
+    token = ground.token(kind)
+    twin.hold(token, 10**18, await ground.desk.slots.of(token, TWIN, header_of_pin(opened.pin)))
+    ground.chain.fund(TWIN, 10**19)
+    twin.open(opened, amounts)
+    raw = int(closed.amount0_raw), int(closed.amount1_raw)
+    before = [twin.units(side) for side in placed.tokens]
+    receipts = twin.send(*straight_close_txs(ground.network, placed, twin.number, twin.liquidity, TWIN, raw))
+    came = [twin.units(side) - was + (paid(receipts) if is_eth(ground.network, side) else 0) for was, side in zip(before, placed.tokens, strict=True)]
+    assert tuple(came) == raw and sum(int(receipt["gasUsed"], 16) for receipt in receipts) * int(closed.pin.base_fee_wei) == int(closed.gas_wei)
