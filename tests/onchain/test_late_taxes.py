@@ -131,6 +131,30 @@ async def test_a_late_sale_on_paper_is_what_a_wallet_that_bought_really_gets(cha
     assert (int(sold.arrival_raw) * 4 < int(SPEND)) == (later_blocks == LATE_BLOCKS)
 
 
+@pytest.mark.parametrize("name", ["mapping", "struct", "own_list", *COINS])
+async def test_a_second_buy_is_told_of_the_first_and_the_sale_of_both(chain, name):
+    late = market(chain, name)
+    ground = await late.ground()
+    run = Run(ground)
+    await run.fill(late.buy())
+    first = transactions(run.refereed[0])
+    late.bought_by(STRANGER, first, 20)
+    ground.settle()
+    (again,) = await run.fill(late.buy())
+    second = transactions(run.refereed[1])
+    late.bought_by(STRANGER, first, 20)
+    assert late.really(second, STRANGER)[0]
+    late.chain.mine(50)
+    ground.settle()
+    (sold,) = await run.fill(late.sell())
+    await ground.close()
+    late.bought_by(WALLET, first, 20)
+    assert late.really(second) == (True, -int(SPEND), int(again.gas_wei))
+    late.chain.mine(50)
+    assert late.really(transactions(run.refereed[2])) == (True, int(sold.arrival_raw), int(sold.gas_wei))
+    assert int(sold.arrival_raw) > int(SPEND)
+
+
 async def test_further_ledgers_sell_as_the_buyer_that_they_are(chain):
     late = Late.hook(chain, MAPPING)
     ground = await late.ground()
