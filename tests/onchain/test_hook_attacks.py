@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from chain.devnet.calls import Tx, arguments, encode
 from chain.devnet.annex import worth_raw as worth_of
+from chain.devnet.calls import Tx, arguments, encode
 from chain.devnet.hooks import AFTER_SWAP, AFTER_SWAP_DELTA, PERMISSIONS
 from chain.devnet.venues import NATIVE, Place
 from chain.network import READER

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import orjson
 import pytest
+from aiohttp import web
 
 from chain import calldata
-from chain.aggregators.ask import RivalQuote
 from chain.aggregators.kyber import KyberSwap
 from chain.aggregators.rivals import Rivals
 from chain.aggregators.zerox import ZeroX
 from chain.devnet.calls import Tx, encode
-from chain.gas import SWAP_GAS_LIMIT
 from chain.simulate import READER, lens_of
 from ledgers.events import encode as encoded
-from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, OrderAsked
+from referee.onchain.events import LEDGERS, BoardTaken, FillCredited, OrderAsked
 from referee.onchain.rules import rules_named
 from tests.onchain.attacker import deployed, steps_of, told
 from tests.onchain.given import outcome, said, wei
 from tests.onchain.ground import WALLET, Ground, Run, boards
-from tests.onchain.rival import ROUTER, THIEF, Call, RivalServer, Told, Wanted, answer, gives, listed, moves, rival_server
+from tests.onchain.rival import ROUTER, THIEF, Call, RivalServer, Told, Wanted, gives, listed, moves, rival_server
 from tests.onchain.test_rivals import SPEND, THIN, FastClock, executed, honest, rows_of, trades
 from tests.onchain.test_two_ledgers import check_order
 
@@ -109,7 +107,7 @@ async def test_stock_that_is_logged_as_pools_log_swaps_is_stock(ground, rival, r
 @pytest.mark.parametrize("shape", [2, 3, 4])
 async def test_nor_does_a_sale_pay_from_one(ground, rival, run, executor, shape):
     await run.fill(run.buy("ACRN", SPEND))
-    pretends = lambda wanted: told("pretend(address,address,uint256,uint256,bytes32)", "0x" + "00" * 20, wanted.wallet, ETHER, shape, bytes(32))  # noqa: E731
+    pretends = lambda wanted: told("pretend(address,address,uint256,uint256,bytes32)", "0x" + "00" * 20, wanted.wallet, ETHER, shape, bytes(32))
     telling(rival, lambda wanted: listed([moves(wanted.token, wanted.wallet, ROUTER, wanted.amount), Call(executor, pretends(wanted))]), ROUTER)
     assert (await beside(ground, run, run.sell("ACRN")))[1] == "private_inventory"
 
@@ -133,7 +131,7 @@ async def test_a_sale_to_which_the_rival_adds_tokens_of_its_own_is_none(ground, 
 async def test_nor_is_one_whose_second_pool_is_paid_with_more_than_the_first_gave(ground, rival, run, executor):
     """Half of it goes over dollars and back, and dollars of the rival's own are added on the way."""
     network = ground.network
-    usdg, weth, acrn = network.usdg, network.weth, ground.token("ACRN")
+    usdg, weth = network.usdg, network.weth
     deployer = ground.chain.deployment.cast.deployer
     ground.chain.send(Tx(sender=deployer, to=usdg, data=encode("mint(address,uint64)", executor, 10**12)))
     ground.settle()
@@ -411,8 +409,7 @@ async def test_a_refused_buy_is_refused_by_what_our_own_row_says(ground, rival, 
     only(ground, rival, name)
     lens, _ = lens_of(ground.network.usdg)
     telling(rival, lambda wanted: told("shown(address,STEPS)", lens, steps_of(halves(rival, wanted, executor))), executor)
-    board, word = await beside(ground, run, run.buy(name, "0.1 eth"))
-    assert word == "proven"
+    assert (await beside(ground, run, run.buy(name, "0.1 eth")))[1] == "proven"
 
 
 def only(ground: Ground, rival: RivalServer, name: str) -> None:
@@ -441,6 +438,24 @@ async def test_odd_tokens_through_a_rival_are_credited_what_really_arrives(groun
     assert isinstance(fill, FillCredited) and fill.proven, fill
     print(name, row.status, row.reason, fill.route)
     assert executed(ground, run, name) == (int(fill.arrival_raw), -int(wei("0.1 eth")), int(fill.gas_wei))
+
+
+@pytest.mark.parametrize("name", ["tax_10", "eoa_only", "one_use", "bounty", "event_liar", "namespaced_proxy", "stored_elsewhere", "gas_guzzler"])
+async def test_and_their_sales_are_credited_what_they_really_bring(ground, rival, run, executor, name):
+    only(ground, rival, name)
+    units = 3_210 * 10**18
+    run.grant(name, units)
+    telling(rival, lambda wanted: told("run(STEPS)", steps_of(halves(rival, wanted, executor))), executor)
+    (events,) = await run.decide(run.sell(name, units // 3))
+    (row,) = rows_of(boards(events)[0], "kyberswap")
+    fill = outcome(events)
+    assert isinstance(fill, FillCredited) and fill.proven, fill
+    print(name, row.status, row.reason, fill.route)
+    keeper = ground.chain.deployment.cast.zookeeper
+    (receipt,) = ground.chain.send(Tx(sender=keeper, to=ground.token(name), data=gives(ground.token(name), WALLET, units).data, gas=3_000_000))
+    assert receipt["status"] == "0x1" and ground.tokens_of(name, WALLET) == units
+    sold, eth, gas = executed(ground, run, name)
+    assert (eth, gas) == (int(fill.arrival_raw), int(fill.gas_wei)) and sold >= -int(fill.spent_raw), (sold, fill)
 
 
 NAMES = ("\u202eevil\u202c", "a" * 10_000, "\x1b[2J\x1b]0;pwn\x07", "eth >v2 0.3% 0x12345678> token", "x\n\r\ty", "\U000e0041" * 50, "|" * 200, "<script>alert(1)</script>", "=cmd|' /C calc'!A0")
@@ -498,8 +513,6 @@ class Echoing:
             "liquidityAvailable": True, "sellToken": query["sellToken"], "buyToken": query["buyToken"], "sellAmount": query["sellAmount"], "buyAmount": "1",
             "allowanceTarget": ROUTER, "route": {"fills": [{"source": source}]}, "transaction": {"to": ROUTER, "data": data, "value": str(wanted.amount if buy else 0), "gas": "1"},
         }  # fmt: skip
-        from aiohttp import web
-
         if self.where == "error":
             return web.Response(status=400, body=orjson.dumps({"message": f"bad {key}"}), content_type="application/json")
         return web.Response(body=orjson.dumps(body), content_type="application/json")
@@ -507,8 +520,6 @@ class Echoing:
 
 @pytest.mark.parametrize("where", ["source", "part", "calldata", "error"])
 async def test_a_key_that_a_rival_repeats_stands_in_no_record(ground, rival, run, where):
-    from aiohttp import web
-
     echo, app = Echoing(rival, where), web.Application()
     app.router.add_get("/swap/allowance-holder/quote", echo.serve)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -521,7 +532,7 @@ async def test_a_key_that_a_rival_repeats_stands_in_no_record(ground, rival, run
         await asking.close()
         await runner.cleanup()
     assert echo.asked == 1 and said(events) == "filled"
-    record = b"".join(orjson.dumps(encoded(event)[1] if isinstance(encoded(event), tuple) else encoded(event), default=str) for event in events) + b"".join(run.refereed[-1].blobs.values())
+    record = b"".join([*map(encoded, events), *run.refereed[-1].blobs.values()])
     for part in (KEY, KEY[:12], KEY.encode().hex()):
         assert part.encode() not in record
 
