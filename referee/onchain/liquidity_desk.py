@@ -150,9 +150,21 @@ class LiquidityDesk:
         if isinstance(opening, Stopped):
             self._stop(done, at, ledgers, opening)
             return
-        path = path_bytes(await self.follower.begin(at.run_id, pool, at.header))
+        begun = await self.follower.begin(at.run_id, pool, at.header)
+        if (objection := await self._way_out_objection(at, placed, liquidity, begun.sqrt_price_x96, slots, book))[0]:
+            self._refuse(done, at, ledgers, objection)
+            return
+        path = path_bytes(begun)
         event = self._opened(at, ledgers, placed, opening, now, share_ppm(liquidity, book, pool.key, now.liquidity), (sha256_hex(path), sha256_hex(kept)))
         self._open_or_refuse(done, at, event, pool, book, (path, kept))
+
+    async def _way_out_objection(self, at: Sitting, placed: Placed, liquidity: int, sqrt_price_x96: int, slots: Mapping[str, BalanceSlot], book: Book) -> Objection:
+        """Say why a position could not be closed again where it is opened: a hook that lets nobody go, a token that does not come back."""
+        held = {token: int(holding.units_raw) if (holding := book.held(token)) else 0 for token in slots}
+        proof = ClosingProof(self.network, at.header, at.wallet, int(book.eth_wei), placed, liquidity, sqrt_price_x96, slots, held)
+        told, _ = await self._either_way([proof])
+        out = told[proof]
+        return ("lp_token", f"the position could not be closed again: {out.reason}") if isinstance(out, Stopped) else NO_OBJECTION
 
     async def _now(self, at: Sitting, purse: Purse, pool: Pool) -> PoolNow:
         """The pool after what the decision did before, with no more liquidity than others have at the price that is really there."""
@@ -246,13 +258,18 @@ class LiquidityDesk:
     async def _exits(self, wallet: str, book: Book, positions: Sequence[Position], header: Header, accrued: Accrued) -> tuple[list[tuple[Exit, Stopped | None]], bytes]:
         proofs = [await self._closing(wallet, book, position, header, accrued) for position in positions]
         asked = [proof for proof in proofs if isinstance(proof, ClosingProof)]
+        told, kept = await self._either_way(asked)
+        return [self._exit(position, told[proof] if isinstance(proof, ClosingProof) else proof, accrued) for position, proof in zip(positions, proofs, strict=True)], kept
+
+    async def _either_way(self, asked: Sequence[ClosingProof]) -> tuple[dict[ClosingProof, Closing | Stopped], bytes]:
+        """What closings bring, straight to the wallet where the usual way reverts."""
         told, kept = await self._closed(asked)
         others = {proof: other for proof in asked if _reverted(told[proof]) and (other := proof.straight())}
         if others:
             again, more = await self._closed(list(others.values()))
             told |= {proof: again[other] for proof, other in others.items() if not isinstance(again[other], Stopped)}
             kept = b'{"closings":%b,"straight":%b}' % (kept, more)
-        return [self._exit(position, told[proof] if isinstance(proof, ClosingProof) else proof, accrued) for position, proof in zip(positions, proofs, strict=True)], kept
+        return told, kept
 
     async def _closed(self, asked: Sequence[ClosingProof]) -> tuple[dict[ClosingProof, Closing | Stopped], bytes]:
         """What closings bring, each asked twice; and the evidence."""

@@ -16,7 +16,7 @@ from chain.liquidity.ticks import SQRT_PRICE_MAX, SQRT_PRICE_MIN, TICK_MAX
 from chain.network import load_network
 from chain.pools import NATIVE, Pool, discover
 from chain.position_proofs import COLLECT_GAS, Closing, ClosingProof, Opening, OpeningProof, PoolReading, Stopped
-from chain.positions import AMOUNT_WHOLE, DEADLINE_NEVER, Placed, amounts_making, approvals_of, away_txs, close_tx, is_eth, mint_tx, range_refusal
+from chain.positions import AMOUNT_WHOLE, DEADLINE_NEVER, Placed, amounts_making, approvals_of, away_txs, close_tx, is_eth, mint_tx, range_refusal, straight_close_txs
 from chain.simulate import answered
 from chain.trade import Purse
 from tests.onchain.ground import Ground
@@ -221,6 +221,12 @@ def test_v3_calldata_is_what_the_interface_says():
         encode("sweepToken(address,uint256,address)", TOKEN, 0, WALLET),
     ]
     assert close_tx(NETWORK, placed, 5, 77, WALLET).data == encode("multicall(bytes[])", [bytes.fromhex(step[2:]) for step in steps])
+    steps[1:] = [encode("collect((uint256,address,uint128,uint128))", (5, WALLET, AMOUNT_WHOLE, AMOUNT_WHOLE))]
+    first, second = straight_close_txs(NETWORK, placed, 5, 77, WALLET, (12, 34))
+    assert (first.to, first.data) == (NETWORK.v3_positions, encode("multicall(bytes[])", [bytes.fromhex(step[2:]) for step in steps]))
+    assert (second.to, second.data) == (NETWORK.weth, encode("withdraw(uint256)", 12))
+    assert len(straight_close_txs(NETWORK, placed, 5, 77, WALLET, (0, 34))) == 1
+    assert straight_close_txs(NETWORK, Placed(a_pool("v3", TOKEN, NETWORK.usdg), -120, 60), 5, 77, WALLET, (12, 34)) == ()
 
 
 def test_v4_calldata_is_what_the_interface_says():

@@ -372,3 +372,12 @@ async def test_onc_21_a_token_that_passes_through_no_other_hands_can_be_closed_s
     receipts = twin.send(*straight_close_txs(ground.network, placed, twin.number, twin.liquidity, TWIN, raw))
     came = [twin.units(side) - was + (paid(receipts) if is_eth(ground.network, side) else 0) for was, side in zip(before, placed.tokens, strict=True)]
     assert tuple(came) == raw and sum(int(receipt["gasUsed"], 16) for receipt in receipts) * int(closed.pin.base_fee_wei) == int(closed.gas_wei)
+
+
+async def test_onc_21_a_token_that_could_not_come_back_makes_no_position(ground, run):
+    """Its balance is the sum of two words, of which an override fills the one that a closing does not."""
+    pool = await own_pool(ground, "two_mappings")
+    run.grant("two_mappings", 10**18)
+    amounts = (10**15, 10**17) if pool.token0 == ground.network.weth else (10**17, 10**15)
+    (events,) = await run.decide(opening(pool, around(ground, pool), amounts))
+    assert said(events) == "lp_token" and "could not be closed again" in outcome(events).detail
