@@ -44,7 +44,7 @@ QUOTED_MAX = 2**127
 APPROVAL_USED_UP, QUOTER_ABSURD = "approval_used_up", "quoter_absurd"
 PRIVATE_INVENTORY, INCONSISTENT = "private_inventory", "inconsistent"
 FOREIGN_GAS_MAX, FOREIGN_BYTES_MAX = SWAP_GAS_LIMIT // 2, 64 * 1024
-"""What a rival's transaction may use and say, since whatever is filled in a decision is run again before each of its later orders."""
+"""What a rival's transaction, or a buy that crosses a hook, may use and say: what is filled in a decision is run again before each of its later orders."""
 UNREPEATABLE = "impact_unrepeatable"
 """Why nothing is known after earlier trades of which one did not go through again."""
 ROUNDING_RAW, ROUNDING_PART = 2, 1_000_000
@@ -306,15 +306,17 @@ class TradeSimulation:
         )  # fmt: skip
 
     def _foreign_objection(self, done: Simulated, arrival: int, sold: int) -> str:
-        """What speaks against a transaction whose pools are not known, beyond what it brings; empty for nothing."""
-        if self.route.hops:
-            return ""
-        if self._others_shrank(done):
-            return "touches_other_tokens"
+        """What speaks against a transaction whose pools are not known, or are anybody's, beyond what it brings; empty for nothing."""
+        if self.route.hops and not (self.route.hooked and self.route.side == "buy"):
+            return ""  # no exit is refused for what it costs
         if done[self._swap].gas_used > FOREIGN_GAS_MAX:
             return "too_much_gas"
         if said_bytes(done[self._swap]) > FOREIGN_BYTES_MAX:
             return "too_long"
+        if self.route.hops:
+            return ""
+        if self._others_shrank(done):
+            return "touches_other_tokens"
         if self.route.side == "sell" and sold > self.route.amount + min(ROUNDING_RAW, self.route.amount // ROUNDING_PART):
             return "size_differs"
         given = sold if self.route.side == "sell" else self.route.swap.value_wei

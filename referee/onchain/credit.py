@@ -61,6 +61,8 @@ NOT_FILLED = ("no_route", "reverted", "fault", "unprovable_no_quote", "interrupt
 CLEAR, FLAGGED = "CLEAR", "FLAGGED"
 ROUTER = "router"
 """Source of our own rows; every other source is a rival."""
+HOOKED = "hooked"
+"""Flag of a row of ours that crosses a hook."""
 SALE_SIZE_LIMITED = "sale_size_limited"
 """Flag of a reverted sale of which a smaller part goes through, and a gate's word for it."""
 
@@ -128,7 +130,9 @@ def chosen_row(board: BoardTaken, ledger: str) -> Row | None:
 
 
 def considered(board: BoardTaken, ledger: str) -> list[Row]:
-    """The rows that a ledger may fill at, best first, down to our own best: a rival's row costs nothing but itself."""
+    """The rows that a ledger may fill at, best first, down to our own best, and our own best without hooks.
+
+    So a rival's row costs nothing but itself, and neither does a pool that anybody opened under a hook."""
     proven = [row for row in board.rows if row.status == PROVEN]
     claimed = [row for row in board.rows if row.source == ROUTER and row.status == UNPROVABLE and row.quoted_raw]
     if board.side == "buy":
@@ -144,7 +148,8 @@ def _down_to_our_own(board: BoardTaken, rows: Sequence[Row]) -> list[Row]:
     while (best := best_row(board, left)) is not None:
         ranked.append(best)
         if best.source == ROUTER:
-            break
+            plain = best_row(board, (row for row in left if row.source == ROUTER and HOOKED not in row.flags))
+            return ranked if plain is None or plain is best else [*ranked, plain]
         left = [row for row in left if row is not best]
     return ranked
 

@@ -256,13 +256,13 @@ class DecisionDesk:
         return Gate(network, self._header, variant, route, ghost_buy, row, sales, self._desk.rules.later_s)
 
     def _judged(self, gates: Sequence[Gate], order_id: str, token: str) -> list[tuple[GateTaken, bytes]]:
-        """Write gates down; our own first, since it says what a rival's cannot."""
+        """Write gates down; our own first, the one without hooks before the other, since it says what a rival's cannot."""
         said, now_ms = self._desk.said_against(self._tick, token), self._desk.clock.now_ms()
         own: GateTaken | None = None
         taken = []
-        for gate in sorted(gates, key=lambda gate: gate.foreign):
+        for gate in sorted(reversed(gates), key=lambda gate: gate.foreign):
             event, kept = gate.taken(self._run_id, order_id, now_ms, own, said)
-            own = own if gate.foreign else event
+            own = own or (None if gate.foreign else event)
             taken.append((event, kept))
         return taken[::-1]
 

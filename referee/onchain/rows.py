@@ -24,7 +24,7 @@ from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import words_kept
-from referee.onchain.credit import ROUTER, SALE_SIZE_LIMITED, considered
+from referee.onchain.credit import HOOKED, ROUTER, SALE_SIZE_LIMITED, considered
 from referee.onchain.events import HEADLINE, BoardTaken, Pin, Row
 from referee.onchain.rival_rows import RivalRow, tx_sha256
 from referee.onchain.variant import Variant
@@ -125,7 +125,7 @@ class Rows:
             source=ROUTER, route=route.label, status=outcome.status, reason=outcome.reason,
             quoted_raw=_raw(outcome.quoted_raw), arrival_raw=_raw(outcome.arrival_raw), units_raw=_raw(outcome.units_raw),
             logged_raw=_raw(outcome.logged_raw), swap_gas=swap_gas, approve_gas=approve_gas,
-            gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags, digest=digest,
+            gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags + ((HOOKED,) if route.hooked else ()), digest=digest,
             to=route.swap.to, tx_sha256=tx_sha256(route.swap), kept=words_kept(outcome.kept),
         )  # fmt: skip
 
@@ -200,9 +200,9 @@ class Rows:
         )  # fmt: skip
 
     def gated(self, board: BoardTaken) -> list[tuple[Route, Row]]:
-        """The proven rows of a buy that are gated: the best, and where that is a rival's, our own best too."""
+        """The proven rows of a buy that are gated: the best, our own best, and our own best without hooks."""
         ranked = considered(board, HEADLINE)
-        chosen = ranked[:1] if len(ranked) < 2 or ranked[-1].source != ROUTER else [ranked[0], ranked[-1]]
+        chosen = [*ranked[:1], *(row for row in ranked[1:] if row.source == ROUTER)]
         return [(self.route_named(row.route), row) for row in chosen]
 
     def route_named(self, label: str) -> Route:

@@ -42,12 +42,16 @@ TRAPS = (
     Trap("twice_a_block", 6), Trap("second_sale", 7, 1), Trap("third_sale", 7, 2), Trap("late_for_buyers", 8, 60), Trap("late_by_another", 22, 60),
     Trap("gives_tokens", 9), Trap("gives_eth", 10), Trap("trades_inside", 11), Trap("subsidises", 12), Trap("exact_in_taxed", 13), Trap("chance", 15),
     Trap("reader_taxed", 16, favoured=READER), Trap("coinbase", 17),
-    Trap("knows_the_reader", 20, favoured=READER), Trap("knows_the_lens", 21, favoured="lens"), Trap("bequeaths_eth", 18), Trap("burns_gas", 19, 5),
+    Trap("knows_the_reader", 20, favoured=READER), Trap("knows_the_lens", 21, favoured="lens"), Trap("bequeaths_eth", 18), Trap("burns_gas", 19, 5), Trap("chatters", 23, 6),
 )  # fmt: skip
 
 
-def trapped(chain, trap: Trap, symbol: str = SYMBOL, depth_wei: int = DEPTH_WEI) -> Place:
-    """Open a pool of a token and native ETH under a hook, at the market's price."""
+REFUSED = ("twice_a_block", "second_sale", "late_for_buyers", "late_by_another", "chance", "burns_gas", "chatters", "gives_eth", "bequeaths_eth")
+"""Hooks in whose pools nobody may buy, whatever they offer."""
+
+
+def trapped(chain, trap: Trap, symbol: str = SYMBOL, depth_wei: int = DEPTH_WEI, percent: int = 100) -> Place:
+    """Open a pool of a token and native ETH under a hook, with so many percent of the token that the opening's price asks for."""
     stalls = {stall.name: stall.token for stall in chain.deployment.annex.stalls}
     token, owner = (stalls[symbol], chain.deployment.cast.annexer) if symbol in stalls else (chain.deployment.token(symbol), chain.deployment.cast.issuer)
     flags = AFTER_SWAP | AFTER_SWAP_DELTA
@@ -58,7 +62,7 @@ def trapped(chain, trap: Trap, symbol: str = SYMBOL, depth_wei: int = DEPTH_WEI)
     code = chain.node.call("eth_call", [{"data": creation, "gas": hex(DEPLOY_GAS)}, "latest"])
     chain.node.call("anvil_setCode", [address, code])
     place = chain.deployment.venues.hooked(token.address, NATIVE, 0, 200, address)
-    worth_raw = worth_of(token, depth_wei)
+    worth_raw = worth_of(token, depth_wei) * percent // 100
     stock = Tx(sender=owner, to=token.address, data=gives(token.address, address, worth_raw // 10).data)
     receipts = chain.send(*chain.deployment.venues.approvals(owner, token.address, "v4"), *chain.deployment.venues.open(owner, place, depth_wei, worth_raw), stock)
     primed = chain.send(Tx(sender=owner, to=address, data=encode("prime()"), gas=8_000_000))
@@ -138,7 +142,7 @@ async def test_a_sale_that_counts_is_what_a_wallet_that_bought_really_gets(chain
         assert fill.proven and ok and (eth, gas) == (int(fill.arrival_raw), int(fill.gas_wei)) and gained >= -int(fill.spent_raw)
 
 
-@pytest.mark.parametrize("name", ["bequeaths_eth", "gives_eth", "burns_gas", "gives_tokens"])
+@pytest.mark.parametrize("name", ["bequeaths_eth", "gives_eth", "burns_gas", "gives_tokens", "chatters"])
 async def test_a_pool_under_a_hook_spoils_no_order_over_other_pools(chain, name):
     """Anybody can open such a pool for any token; what is traded elsewhere fills as before."""
     trapped(chain, next(trap for trap in TRAPS if trap.name == name))
@@ -171,6 +175,17 @@ async def test_onc_24_orders_of_one_decision_are_what_the_same_transactions_brin
         paid = sum((int(fill.arrival_raw) if fill.side == "sell" else -int(fill.spent_raw)) for fill, _ in filled)
         units = sum((int(fill.arrival_raw) if fill.side == "buy" else -int(fill.spent_raw)) for fill, _ in filled)
         assert ok and (eth, gas) == (paid, sum(int(fill.gas_wei) for fill, _ in filled)) and gained >= units
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+async def test_a_pool_under_a_hook_that_is_cheaper_keeps_nobody_from_buying_elsewhere(chain, trap):
+    """Where its gate refuses, our own best row without hooks is what fills."""
+    place = trapped(chain, trap, percent=110)
+    ground = await unknown(chain)
+    (fill,) = await Run(ground).fill(Run(ground).buy(SYMBOL, SPEND))
+    print(trap.name, fill.route)
+    assert fill.proven and (place.key[:10] not in fill.route or trap.name not in REFUSED)
+    await ground.close()
 
 
 BAIT = tuple(Trap(f"bait_{index}", 13, index) for index in range(8))

@@ -107,6 +107,7 @@ contract Trap {
         if (mode == 10) { (bool paid,) = tx.origin.call{value: 1e12}(""); require(paid); }
         if (mode == 18) new Bequest{value: 1e12}(tx.origin);
         if (mode == 19) { uint256 left = most * 100_000; while (gasleft() > left) {} }
+        if (mode == 23) { uint256 size = most * 100_000; assembly { log0(0x80, size) } }
         if (mode == 11) {
             int256 delta = manager.swap(key, SwapParams(true, -1e12, 4295128740), "");
             manager.settle{value: 1e12}();
