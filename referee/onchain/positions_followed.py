@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from chain.header import Header, header_of, header_request
 from chain.liquidity.accrual import PaperPosition, PoolPath
-from chain.liquidity.reading import BEGUN_REORG, HEALABLE, Followed, follow, read_path, replayed
+from chain.liquidity.reading import BEGUN_REORG, HEALABLE, REORGED, Followed, follow, read_path, replayed
 from chain.liquidity.record import log_bytes, path_of
 from chain.network import Network
 from chain.pools import Pool
@@ -107,10 +107,13 @@ class _Walk:
             if position.block > track.path.block:
                 track = await self._replayed(track, await self._header(position.block, header))
             if position.block_hash != track.path.block_hash:
-                raise _Unsure
+                raise ChainFault(REORGED, f"block {position.block} of position {position.id} went while it was followed") if sure else _Unsure
             track = self._joined(track, position)
+        joined, fresh = track, all(known.who != track.who for known in self._tracks)
         if track.path.block < header.block or self._unheld:
             track = await self._carried(track, header, sure)
+        if fresh and not any(event.healed for event in self._accrued.events):
+            self.keep(joined)  # an order of a decision may stand on the block of an opening after a mark stood on a later one
         self._begin_lost(track)
         self.keep(track)
         return self._read(track)
@@ -144,7 +147,11 @@ class _Walk:
         """How far positions were at a block that they are already counted beyond: a pin may be older than one that came first."""
         who = sorted((position.id, position.liquidity) for position in positions)
         for track in self._tracks:
-            if sorted(track.who) == who and track.path.block <= header.block:
+            if sorted(track.who) != who:
+                continue
+            if (track.path.block, track.path.block_hash) == (header.block, header.block_hash):
+                return self._read(track)
+            if track.path.block < header.block:
                 followed = await follow(self._rpc, self._network, self._pool, track.path, header)
                 if followed.healed != BEGUN_REORG:
                     return self._read(Track(track.who, followed.path))
@@ -209,7 +216,7 @@ class _Walk:
         try:
             followed = await follow(self._rpc, self._network, self._pool, track.path, header, earlier)
         except ChainFault as fault:
-            if sure or fault.reason not in HEALABLE:
+            if sure or fault.reason not in (*HEALABLE, *UNTOLD):
                 raise
             raise _Unsure from None
         if followed.healed == BEGUN_REORG and not sure:

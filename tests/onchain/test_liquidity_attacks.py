@@ -13,16 +13,27 @@ from chain.liquidity.record import path_of
 from chain.liquidity.ticks import sqrt_price_at
 from chain.pools import Pool, discover, read_states
 from chain.positions import Placed, is_eth, straight_close_txs
+from chain.rpc import Lane, RpcDoor
+from ledgers.clock import SystemClock, VirtualClock
 from ledgers.errors import ChainFault
+from ledgers.money import TokenRaw
 from ledgers.postings import BOOK
+from ledgers.seal import export
 from referee.onchain.board import header_of_pin
-from referee.onchain.liquidity_events import LiquidityOpened
+from referee.onchain.events import LEDGERS, OrderRefused
+from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityOpened
+from referee.onchain.replay import replay
+from referee.onchain.run import open_window
+from tests.onchain import recount
 from tests.chain.liquidity.twin import TwinPool
 from tests.onchain.given import filled, outcome, said, wei
 from tests.onchain.ground import Ground, Run
+from tests.onchain.paper import T0, events_of, ordering
 from tests.onchain.pooling import TWIN, Twin, around, churn, closing, opening, paid, pool_of, pooled, sizes, tick_of
 from tests.onchain.test_liquidity import another_desk, funded_twin, with_tokens
 from tests.onchain.test_liquidity_refusals import own_pool
+from tests.onchain.test_liquidity_window import Mortal, played, seated, through
+from tests.onchain.test_replay import once, retold
 
 
 @pytest.fixture
@@ -345,6 +356,17 @@ def receipts_of(ground: Ground, block: int) -> list[dict]:
     return [receipt for receipt in ground.chain.node.call("eth_getBlockReceipts", [hex(block)]) if receipt["from"].lower() == TWIN]
 
 
+async def test_onc_24_a_mark_between_two_orders_of_a_decision_leaves_the_second_at_their_own_block(ground, run):
+    pool = pool_of(ground, "v3 weth LEAF")
+    opened = await pooled(run, pool)
+    churn(ground, pool)
+    ground.settle()
+    _, fees, _ = await marked(run)
+    held = run.book().positions
+    told = await ground.desk.liquidity.follower.to(run.run_id, LEDGERS, held, header_of_pin(opened.pin), 0)
+    assert max(fees[0]) > 0 and (told.events, told.fees_of) == ([], {opened.position: (0, 0)})
+
+
 # --- tokens ---------------------------------------------------------------------------------------------------------
 
 
@@ -381,3 +403,51 @@ async def test_onc_21_a_token_that_could_not_come_back_makes_no_position(ground,
     amounts = (10**15, 10**17) if pool.token0 == ground.network.weth else (10**17, 10**15)
     (events,) = await run.decide(opening(pool, around(ground, pool), amounts))
     assert said(events) == "lp_token" and "could not be closed again" in outcome(events).detail
+
+
+# --- windows --------------------------------------------------------------------------------------------------------
+
+
+async def test_onc_21_ledgers_that_hold_otherwise_have_positions_of_their_own_and_a_window_replays_equal(chain, tmp_path):
+    """Permissive alone buys a token whose exit cannot be proven, so every later opening stands on two books; one closes early, one opens twice."""
+    ground, clock = await Ground.on(chain), VirtualClock(T0)
+    ground.clock = ground.desk.clock = clock
+    ground.desk.rpc = RpcDoor([Lane("devnet", chain.url)], clock=SystemClock())
+    ground.settle()
+    pool = pool_of(ground, "v3 weth LEAF")
+    low, high = around(ground, pool)
+
+    def buys(name: str) -> str:
+        return f'{{"type":"buy","token":"{ground.token(name)}","spend_wei":"{5 * 10**15}"}}'
+
+    def opens(eth_wei: int, wider: int = 0) -> str:
+        ticks = f'"tick_lower":"{low - wider}","tick_upper":"{high + wider}"'
+        return f'{{"type":"open-lp","pool":"{pool.key}","amount0_raw":"{eth_wei}","amount1_raw":"{4 * 10**18}",{ticks}}}'
+
+    def closes(run_id: str, at: str) -> str:
+        return f'{{"type":"close-lp","position":"{run_id}/{at}"}}'
+
+    run_id = "w1-closer-1"
+    decided = {
+        0: ordering(buys("LEAF"), buys("checkpointed")), 1: ordering(opens(10**15), opens(10**15, 600)),
+        3: ordering(closes(run_id, "1/0"), opens(2 * 10**15), closes("w1-keeper-1", "1/0"), closes(run_id, "1/0")), 4: ordering(opens(10**15), closes(run_id, "4/0")),
+    }  # fmt: skip
+    journal = Mortal("w1")
+    live = seated(ground, clock, journal)
+    live.seats[run_id].provider.answers = decided
+    await through(clock, open_window(live))
+    await played(live, ground, clock)
+    await ground.close()
+    found = replay(journal.read(), journal.blob)
+    assert found.difference is None and found.records == journal.head()[0], found.difference
+    export(journal, tmp_path / "w1.jsonl")
+    recount.recount(str(tmp_path / "w1.jsonl"))
+    opened = [event for event in events_of(journal, LiquidityOpened) if event.run_id == run_id]
+    assert sorted(event.ledgers for event in opened) == sorted([("headline",), ("permissive",)] * (len(opened) // 2)) and len(opened) == 8
+    refused = [event.reason for event in events_of(journal, OrderRefused) if event.run_id == run_id and event.order_id.startswith(f"{run_id}/3/")]
+    assert set(refused) == {"no_position"} and len(refused) in (2, 4)
+    assert not any(found.state.books.of(run_id, ledger).positions for ledger in LEDGERS)
+    grown = [event for event in events_of(journal, LiquidityAccrued) if event.run_id == run_id and event.swaps]
+    assert grown and {event.ledgers for event in grown} == {("headline",), ("permissive",)}
+    once_more = retold(journal, once(LiquidityAccrued, growth0_x128=lambda was: was + TokenRaw(1)))
+    assert replay(once_more, journal.blob).difference.field == "growth"
