@@ -13,15 +13,19 @@ from chain.router import sell_routes
 from ledgers.clock import VirtualClock
 from ledgers.events import encode, kind_of
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.events import FURTHER_LEDGERS, IMPACT, LEDGERS, RunOpened, RunScored, WindowOpened, WindowScored, WindowSealed
+from ledgers.seal import export
+from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, IMPACT, LEDGERS, FillCredited, RunOpened, RunScored, WindowOpened, WindowScored, WindowSealed
 from referee.onchain.further_desk import pools_of
 from referee.onchain.further_events import OrderSkipped, WayTaken
+from referee.onchain.replay import replay
 from referee.onchain.rules import DEFAULT, FIRST
-from referee.onchain.run import open_window, play_window
-from referee.onchain.state import Trade
+from referee.onchain.run import open_window, play_window, resume
+from referee.onchain.state import OrderOutcome, Trade
+from tests.onchain import recount
 from tests.onchain.followed import FollowedRun
 from tests.onchain.ground import WALLET, Ground, Run
 from tests.onchain.paper import T0, PaperChain, Said, a_buy, buying, events_of, live_on, ordering, selling, to_the_end
+from tests.onchain.test_liquidity_window import Mortal
 
 SPEND = Wei(3 * 10**16)
 
@@ -170,3 +174,30 @@ async def test_onc_23_any_trades_through_shared_pools_come_to_what_really_doing_
     assert len(run.fills(IMPACT)) >= 10
     assert ground.eth_of(WALLET) - before == int(run.book(IMPACT).eth_wei) - 10**18
     assert [ground.tokens_of(name, WALLET) for name in SHARED] == [run.held(name, IMPACT) for name in SHARED]
+
+
+# --- a process that ends --------------------------------------------------------------------------------------------
+
+TRADER = {0: ordering(a_buy(10**16), a_buy(10**15)), 1: buying(10**15), 2: selling(), 3: "nothing", 4: buying(2 * 10**15), 5: selling()}
+
+
+@pytest.mark.parametrize("life", [12, 20, 31, 44, 57, 73, 90])
+async def test_wherever_a_process_ends_each_order_of_headline_ends_once_on_every_further_ledger(life, tmp_path):
+    chain = PaperChain(VirtualClock(T0), order_ms=1_500, follow_ms=1_000)
+    said = {"trader": Said(chain.clock, TRADER), "other": Said(chain.clock, {0: buying(10**16), 3: selling()}, delay_ms=700)}
+    journal = Mortal("w1")
+    live = live_on(chain, said, journal=journal)
+    await open_window(live)
+    journal.life = life
+    with pytest.raises(BaseExceptionGroup, match="unhandled"):
+        await to_the_end(chain, asyncio.ensure_future(play_window(live)))
+    journal.life, live = -1, live_on(chain, said, journal=journal)
+    await to_the_end(chain, asyncio.ensure_future(resume(live)))
+    await to_the_end(chain, asyncio.ensure_future(play_window(live)))
+    assert replay(journal.read()).difference is None
+    filled = [fill.order_id for fill in events_of(journal, FillCredited) if HEADLINE in fill.ledgers]
+    for ledger in FURTHER_LEDGERS:
+        ended = [event.order_id for event in events_of(journal, OrderOutcome) if ledger in event.ledgers]
+        assert len(set(ended)) == len(ended) and set(filled) <= set(ended)
+    export(journal, tmp_path / "w1.jsonl")
+    assert recount.recount(str(tmp_path / "w1.jsonl")).keys() == {"w1-trader-1", "w1-other-1"}

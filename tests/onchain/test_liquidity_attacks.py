@@ -20,7 +20,8 @@ from ledgers.money import TokenRaw
 from ledgers.postings import BOOK
 from ledgers.seal import export
 from referee.onchain.board import header_of_pin
-from referee.onchain.events import LEDGERS, OrderRefused
+from referee.onchain.cadence import tick_ts_ms
+from referee.onchain.events import LEDGERS, MarkTaken, OrderRefused, RunScored
 from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityOpened
 from referee.onchain.replay import replay
 from referee.onchain.run import open_window
@@ -32,7 +33,7 @@ from tests.onchain.paper import T0, events_of, ordering
 from tests.onchain.pooling import TWIN, Twin, around, churn, closing, opening, paid, pool_of, pooled, sizes, tick_of
 from tests.onchain.test_liquidity import another_desk, funded_twin, with_tokens
 from tests.onchain.test_liquidity_refusals import own_pool
-from tests.onchain.test_liquidity_window import Mortal, played, seated, through
+from tests.onchain.test_liquidity_window import TICKS, Mortal, ended, one_tick, played, seated, through
 from tests.onchain.test_replay import once, retold
 
 
@@ -451,3 +452,36 @@ async def test_onc_21_ledgers_that_hold_otherwise_have_positions_of_their_own_an
     assert grown and {event.ledgers for event in grown} == {("headline",), ("permissive",)}
     once_more = retold(journal, once(LiquidityAccrued, growth0_x128=lambda was: was + TokenRaw(1)))
     assert replay(once_more, journal.blob).difference.field == "growth"
+
+
+@pytest.mark.parametrize("lost_at", [1, 2, 3])
+async def test_onc_21_a_window_that_loses_blocks_replays_equal_with_its_blobs(chain, lost_at):
+    """The chain goes back behind what a tick stood on, with an opening or without, and on otherwise."""
+    ground, clock = await Ground.on(chain), VirtualClock(T0)
+    ground.clock = ground.desk.clock = clock
+    ground.desk.rpc = RpcDoor([Lane("devnet", chain.url)], clock=SystemClock())
+    ground.settle()
+    journal, pool = Mortal("w1"), pool_of(ground, "v3 weth LEAF")
+    live = seated(ground, clock, journal)
+    await through(clock, open_window(live))
+    for number in range(TICKS):
+        if clock.now_ms() < (due_ms := tick_ts_ms(live.opened, number)):
+            await clock.advance_to(due_ms)
+        before = chain.snapshot()
+        churn(ground, pool, 10**17)
+        await through(clock, one_tick(live, number))
+        if number == lost_at:
+            chain.revert(before)
+            churn(ground, pool, 3 * 10**17)
+            churn(ground, pool, 10**16)
+            chain.mine(12)
+            ground.settle()
+    await clock.advance_to(live.opened.close_ts_ms)
+    await through(clock, ended(live))
+    await ground.close()
+    found = replay(journal.read(), journal.blob)
+    assert found.difference is None and found.records == journal.head()[0], found.difference
+    healed = {event.healed for event in events_of(journal, LiquidityAccrued)}
+    assert "reorg" in healed and events_of(journal, LiquidityOpened), healed
+    marked_ = [event for event in events_of(journal, MarkTaken) if event.positions]
+    assert marked_ and {event.status for event in events_of(journal, RunScored)} == {"SCORED"}
