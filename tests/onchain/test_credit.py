@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, imbalance
-from referee.onchain.credit import NOT_FILLED, REFUSALS, best_row, carried, chosen_row, exit_reserve_wei, settle
+from referee.onchain.credit import HOOKED, NOT_FILLED, REFUSALS, best_row, carried, chosen_row, considered, exit_reserve_wei, settle
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, OrderNotFilled, OrderRefused, RouteReverted, RouteSimulated, RouteUnprovable
 from referee.onchain.rules import DEFAULT
 from tests.onchain.given import GAS_PRICE, T0, address, board, book, books, buying, gate, outcome, row, said, selling
@@ -353,6 +353,20 @@ def test_onc_08_where_no_gate_passes_the_refusal_is_what_our_own_row_says():
 def test_onc_08_behind_our_own_best_row_no_other_is_tried():
     taken = board("buy", 100, row("v3", brings=900), rival(brings=800))
     assert said(several(taken, gate("FLAGGED", route="v3"), gate(route="kyberswap"))) == "gate_flagged"
+
+
+def hooked(route: str = "v4 hook", **more):
+    return replace(row(route, **more), flags=(HOOKED,))
+
+
+def test_onc_08_behind_our_own_best_row_over_a_hook_our_best_without_one_is_tried():
+    taken = board("buy", 100, row("v3", brings=900), hooked(brings=1_000), hooked("v4 other hook", brings=950), row("v2", brings=800))
+    gates = [gate(route=each.route) for each in taken.rows]
+    assert [each.route for each in considered(taken, HEADLINE)] == ["v4 hook", "v3"]
+    assert outcome(several(taken, *gates)).route == "v4 hook"
+    for bad in (gate("FLAGGED", route="v4 hook"), gate(route="v4 hook", exit_cause="holder_state")):
+        assert outcome(several(taken, bad, *(good for good in gates if good.route != "v4 hook"))).route == "v3"
+    assert said(several(board("buy", 100, hooked(brings=1_000)), gate("FLAGGED", route="v4 hook"))) == "gate_flagged"
 
 
 def test_onc_11_headline_passes_over_a_rival_whose_exit_it_cannot_prove_and_permissive_takes_it():
