@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from chain.devnet.calls import Tx as Sent
+from chain.devnet.calls import encode
 from chain.header import header_of, header_request
 from chain.liquidity.accrual import PaperPosition, PoolPath
 from chain.liquidity.reading import follow, read_path
@@ -27,6 +29,7 @@ from referee.onchain.replay import replay
 from referee.onchain.run import open_window
 from tests.onchain import recount
 from tests.chain.liquidity.twin import TwinPool
+from tests.onchain.attacker import deployed
 from tests.onchain.given import filled, outcome, said, wei
 from tests.onchain.ground import Ground, Run
 from tests.onchain.paper import T0, events_of, ordering
@@ -485,3 +488,52 @@ async def test_onc_21_a_window_that_loses_blocks_replays_equal_with_its_blobs(ch
     assert "reorg" in healed and events_of(journal, LiquidityOpened), healed
     marked_ = [event for event in events_of(journal, MarkTaken) if event.positions]
     assert marked_ and {event.status for event in events_of(journal, RunScored)} == {"SCORED"}
+
+
+# --- hooks ----------------------------------------------------------------------------------------------------------
+
+STAY = "0x57a7" + "00" * 16 + "0200"
+"""An address whose bits say: asked before liquidity leaves, and may change no amounts."""
+
+
+@pytest.fixture
+async def kept_pool(chain):
+    """A pool whose hook can lock liquidity in, its desk, and a run with plenty."""
+    here = await Ground.on(chain)
+    address = deployed(here, "Stay")
+    chain.node.call("anvil_setCode", [STAY, chain.node.call("eth_getCode", [address, "latest"])])
+    await here.close()
+    twin = TwinPool.made(chain, "v4", "native", 3_000, 60, hooks=STAY)
+    ground = await Ground.on(chain)
+    run = Run(ground, stake="1000 eth")
+    pool = await known(ground, twin)
+    granted(run, pool)
+    yield ground, run, pool
+    await ground.close()
+
+
+def lock(ground: Ground, locked: bool) -> None:
+    (receipt,) = ground.chain.send(Sent(sender=ground.chain.deployment.cast.visitor, to=STAY, data=encode("lock(bool)", locked)))
+    assert receipt["status"] == "0x1"
+    ground.settle()
+
+
+async def test_onc_21_a_hook_that_lets_nobody_go_carries_no_position(kept_pool):
+    ground, run, pool = kept_pool
+    lock(ground, True)
+    (events,) = await run.decide(opening(pool, around(ground, pool), (10**15, 10**15)))
+    assert said(events) == "lp_token" and "could not be closed again" in outcome(events).detail
+
+
+async def test_onc_21_a_hook_that_locks_later_leaves_a_position_without_value_until_it_lets_go(kept_pool):
+    ground, run, pool = kept_pool
+    (events,) = await run.decide(opening(pool, around(ground, pool), (10**15, 10**15)))
+    opened = outcome(events)
+    assert isinstance(opened, LiquidityOpened), opened
+    lock(ground, True)
+    worth = await run.worth()
+    (mark,) = worth.positions
+    assert (mark.status, int(mark.value_wei)) == ("reverted", 0) and not any(key.account == "lp" for key in worth.entry.postings)
+    assert await run.say(closing(opened.position)) == ["reverted"] and run.book().position(opened.position)
+    lock(ground, False)
+    assert int((await run.worth()).positions[0].value_wei) > 0 and await run.say(closing(opened.position)) == ["closed"]
