@@ -9,7 +9,7 @@ Source: 001 §5.1; events of Uniswap v2 pairs, v3 pools and the v4 PoolManager, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -49,7 +49,7 @@ def from_pools(network: Network, swap: CallAnswer, route: Route, given: int, arr
     known: Mapping[str, Pool] = route.pools if isinstance(route, ForeignRoute) else {}
     logs = _logs(swap)
     swapped, hooks = _swapped(network, logs, known)
-    places = {place for place, _ in swapped}
+    places = {network.v4_pool_manager, *(at for at in _partners(logs) if at in known)}
     moved = _moved(logs, places, hooks)
     if not _as_logged(network, swapped, moved) or any(log["topics"][0] in LIQUIDITY_MOVED and _emitter(log) in places for log in logs):
         return False
@@ -67,6 +67,14 @@ def _logs(swap: CallAnswer) -> list[Any]:
     return [log for log in swap.logs if log["topics"] and all(isinstance(word, str) for word in log["topics"])]
 
 
+def _partners(logs: Sequence[Any]) -> Iterator[str]:
+    """Everybody who sent or received something, and who logged."""
+    for log in logs:
+        yield _emitter(log)
+        if len(log["topics"]) == 3 and log["topics"][0] == TRANSFER_TOPIC:
+            yield from ("0x" + word[26:] for word in log["topics"][1:])
+
+
 def _swapped(network: Network, logs: Sequence[Any], known: Mapping[str, Pool]) -> tuple[Moves, set[str]]:
     """What known pools paid out less what they took in, by their Swap logs; and their hooks."""
     swapped: Moves = {}
@@ -80,7 +88,7 @@ def _swapped(network: Network, logs: Sequence[Any], known: Mapping[str, Pool]) -
     return swapped, hooks
 
 
-def _moved(logs: Sequence[Any], places: set[str], hooks: set[str]) -> Moves:
+def _moved(logs: Sequence[Any], places: Container[str | None], hooks: set[str]) -> Moves:
     """The same by the Transfer logs of the tokens and of native ETH; what a pool's hook takes is not paid out to anybody."""
     moved: Moves = {}
     for log in logs:

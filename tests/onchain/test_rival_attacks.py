@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 
 import orjson
 import pytest
@@ -297,6 +298,48 @@ def balance(ground: Ground, token: str, owner: str) -> int:
 
 def swap_v2(ground: Ground, wanted: Wanted, amount: int) -> str:
     return calldata.swap_v2([ground.network.weth, wanted.token], wanted.wallet, amount)
+
+
+async def test_nor_may_a_pool_be_made_cheaper_for_a_later_order(ground, rival, run, executor):
+    """Its stock goes into a pair that it does not trade in."""
+    pair = next(pool for pool in rival.whole.pools_of(ground.token("LEAF")) if pool.venue == THIN and not pool.fork)
+    give(ground, "LEAF", executor, 10**21)
+    ground.settle()
+    telling(rival, lambda wanted: told("run(STEPS)", steps_of([*trades(rival, wanted, executor), gives(ground.token("LEAF"), pair.key, 10**21), Call(pair.key, encode("sync()"))])), executor)
+    assert (await beside(ground, run, run.buy("ACRN", SPEND)))[1] == "private_inventory"
+
+
+# --- any mixture --------------------------------------------------------------------------------------------------------
+
+
+def mixture(ground: Ground, rival: RivalServer, wanted: Wanted, executor: str, seed: int) -> list[Call]:
+    """Some trades of what was given and of what the executor has, transfers, surpluses put in and taken out, and payment of some of it."""
+    dice, network, token = Random(seed), ground.network, wanted.token
+    pair = next(pool for pool in rival.whole.pools_of(token) if pool.venue == THIN and not pool.fork and network.weth in (pool.token0, pool.token1))
+    share = lambda whole: whole * dice.choice((1, 5, 10, 12, 15)) // 10 + dice.choice((0, 0, 1))  # noqa: E731
+    v2 = lambda: Call(network.swap_router_02, swap_v2(ground, wanted, part := share(wanted.amount // 2)), part)  # noqa: E731
+    deep = lambda: trades(rival, replace(wanted, amount=share(wanted.amount // 2)), executor)[0]  # noqa: E731
+    ways = (
+        v2, deep, deep, lambda: gives(token, wanted.wallet, dice.choice((0, 1, 10**15, 10**19))), lambda: gives(token, pair.key, dice.choice((1, 10**18))),
+        lambda: Call(pair.key, encode("sync()")), lambda: Call(pair.key, encode("skim(address)", dice.choice((executor, wanted.wallet)))),
+        lambda: Call(network.weth, encode("deposit()"), 10**15), lambda: gives(network.weth, pair.key, 10**14),
+    )  # fmt: skip
+    return [dice.choice(ways)() for _ in range(dice.randint(1, 5))]
+
+
+@pytest.mark.parametrize("seed", [*range(24), 244])
+async def test_a_proven_row_leaves_the_rival_no_poorer_and_brings_what_it_really_brings(ground, rival, run, executor, seed):
+    telling(rival, lambda wanted: told("run(STEPS)", steps_of(mixture(ground, rival, wanted, executor, seed))), executor)
+    (events,) = await run.decide(run.buy("ACRN", SPEND))
+    (row,) = rows_of(boards(events)[0], "kyberswap")
+    print(seed, row.status, row.reason)
+    if outcome(events).route == row.route:
+        tokens = (ground.token("ACRN"), ground.network.weth, ground.network.usdg)
+        before = [balance(ground, token, executor) for token in tokens], ground.eth_of(executor)
+        fill = outcome(events)
+        assert executed(ground, run, "ACRN") == (int(fill.arrival_raw), -int(wei(SPEND)), int(fill.gas_wei))
+        after = [balance(ground, token, executor) for token in tokens], ground.eth_of(executor)
+        assert all(now >= then for now, then in zip((*after[0], after[1]), (*before[0], before[1]), strict=True)), (before, after)
 
 
 # --- answers that are too much ------------------------------------------------------------------------------------------
