@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from random import Random
 
 import pytest
 
@@ -206,6 +207,32 @@ async def test_deep_pools_that_keep_half_crowd_out_no_honest_one(chain):
     after = [(await Run(ground).fill(order(Run(ground))))[0].arrival_raw for order in orders]
     await ground.close()
     assert [int(one) * 1_000 >= int(other) * 999 for one, other in zip(after, before, strict=True)] == [True, True], (before, after)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_any_decision_over_any_mixture_of_such_pools_is_what_really_happens(chain, seed):
+    dice = Random(seed)
+    for trap in dice.sample(TRAPS, dice.randint(2, 4)):
+        trapped(chain, trap, SYMBOL, dice.choice((DEPTH_WEI // 10, DEPTH_WEI)), dice.choice((97, 100, 103, 106, 110)))
+    chain.fund(WALLET, 20 * ETH)
+    mark = chain.snapshot()
+    ground = await unknown(chain)
+    run = Run(ground, stake="10 eth")
+    desk = await run.sit_down()
+    events = []
+    for index in range(4):
+        held = run.held(SYMBOL)
+        order = run.sell(SYMBOL, max(held // dice.choice((1, 2, 3)), 1)) if held and dice.random() < 0.5 else run.buy(SYMBOL, dice.choice(("0.01 eth", "0.2 eth", "1.3 eth")))
+        events.append(await run.order(desk, replace(order, index=index)))
+    print(seed, [said(each) for each in events])
+    assert all(said(each) == "filled" for each in events)
+    chain.revert(mark)
+    fills = [outcome(each) for each in events]
+    ok, gained, eth, gas = really(ground, transactions(run.refereed[-1]))
+    paid = sum(int(fill.arrival_raw) if fill.side == "sell" else -int(fill.spent_raw) for fill in fills)
+    units = sum(int(fill.arrival_raw) if fill.side == "buy" else -int(fill.spent_raw) for fill in fills)
+    assert ok and (eth, gas) == (paid, sum(int(fill.gas_wei) for fill in fills)) and gained >= units
+    await ground.close()
 
 
 # --- splits and mixtures with hooks in them -----------------------------------------------------------------------------
