@@ -111,6 +111,8 @@ class Outcome:
     flags: tuple[str, ...] = ()
     kept: tuple[SlotWrite, ...] = ()
     """What a sale left of `Held.kept`."""
+    before_raw: int = 0
+    """Token units that the wallet was found to hold right before."""
 
 
 def gas_headroom_wei(txs: Sequence[Tx], gas_price_wei: int) -> int:
@@ -303,6 +305,7 @@ class TradeSimulation:
             tuple((key, done[handle].gas_used) for key, handle in self._approvals.items()),
             self._flags(done, quoted, arrival, logged_token, tokens_gained),
             self._kept(done, after),
+            before,
         )  # fmt: skip
 
     def _foreign_objection(self, done: Simulated, arrival: int, sold: int) -> str:

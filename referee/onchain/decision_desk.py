@@ -247,13 +247,13 @@ class DecisionDesk:
         return [self._judged(several, order_id, rows.variant.asked.token) for several, rows in zip(gates, boards, strict=True)]
 
     def _gates_of(self, rows: Rows, order_id: str) -> list[Gate]:
-        return [self._gate(rows.variant, route, row) for route, row in rows.gated(self._taken(rows, order_id))] if rows.variant.asked.side == "buy" else []
+        return [self._gate(rows.variant, route, row, rows.gift_raw(row.route)) for route, row in rows.gated(self._taken(rows, order_id))] if rows.variant.asked.side == "buy" else []
 
-    def _gate(self, variant: Variant, route: Route, row: Row) -> Gate:
+    def _gate(self, variant: Variant, route: Route, row: Row, gift_raw: int) -> Gate:
         network, ghost = self._desk.network, ghost_of(self._wallet)
         ghost_buy = route_of(network, route, ghost) if route.hops else ghost_route(route, self._wallet, ghost)
         sales = sell_routes(network, self._desk.graph, variant.asked.token, int(row.arrival_raw or 0), self._wallet)
-        return Gate(network, self._header, variant, route, ghost_buy, row, sales, self._desk.rules.later_s)
+        return Gate(network, self._header, variant, route, ghost_buy, row, sales, self._desk.rules.later_s, gift_raw)
 
     def _judged(self, gates: Sequence[Gate], order_id: str, token: str) -> list[tuple[GateTaken, bytes]]:
         """Write gates down; our own first, the one without hooks before the other, since it says what a rival's cannot."""

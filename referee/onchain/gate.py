@@ -39,12 +39,14 @@ HOLDER_STATE, STATE_MOVED = "holder_state", "state_moved"
 class Gate:
     """The simulations of one buy's gate."""
 
-    def __init__(self, network: Network, pin: Header, variant: Variant, buy: Route, ghost_buy: Route, row: Row, sales: Sequence[Route], later_s: int | None = None) -> None:
-        """Prepare the simulations; `later_s` is how much later the sale is tried too, none where the rules look at one time only."""
+    def __init__(self, network: Network, pin: Header, variant: Variant, buy: Route, ghost_buy: Route, row: Row, sales: Sequence[Route], later_s: int | None = None, gift_raw: int = 0) -> None:
+        """Prepare the simulations; `later_s` is how much later the sale is tried too, none where the rules look at one time only.
+
+        `gift_raw` are token units that the decision's earlier fills left in the wallet and no book knows of."""
         self._variant, self._buy, self._row = variant, buy, row
         self._sales = _reverse_first(buy, sales)[:SALES_MAX]
         slot, purse = variant.held.slot, variant.purse
-        alone = slot is not None and not slot.shares and not _touched(purse, buy.token)
+        alone = slot is not None and not slot.shares and not gift_raw and not _touched(purse, buy.token)
         if alone:
             purse = _without(purse, slot)
         self._lightened = alone and variant.held.units_raw > 0
@@ -52,7 +54,7 @@ class Gate:
         self._ghost: list[GhostTrip] = []
         if slot is not None:
             assert row.units_raw is not None
-            write = override_of(slot, 0 if alone else variant.held.units_raw, int(row.units_raw))
+            write = override_of(slot, 0 if alone else variant.held.units_raw + gift_raw, int(row.units_raw))
             self._ghost = [GhostTrip(network, pin, purse, ghost_buy, sale, write) for sale in self._sales]
         ghosts = ("", ghost_of(purse.wallet)) if _tells_history(variant, self._sales) else ()
         self._history = [HistoryTrip(network, pin, purse, buy, self._sales[0], ghost, ghost_buy) for ghost in ghosts]
@@ -61,7 +63,7 @@ class Gate:
         self._words: tuple[WordKept, ...] = ()
         self._state_writes: tuple[SlotWrite, ...] = ()
         if slot is not None and sales:
-            self._state = HolderStateTrips(network, pin, variant.purse, buy, ghost_buy, slot, variant.held.units_raw + int(row.units_raw or 0))
+            self._state = HolderStateTrips(network, pin, variant.purse, buy, ghost_buy, slot, variant.held.units_raw + gift_raw + int(row.units_raw or 0))
             self.simulations += self._state.simulations
         self._aged: list[OwnTrip | GhostTrip] = []
         if self._ghost and later_s is not None:

@@ -91,6 +91,8 @@ class Rows:
     """Of our own router."""
     rivals: list[RivalRow] = field(default_factory=list)
     _kept: dict[str, bytes] = field(default_factory=dict)
+    _before: dict[str, int] = field(default_factory=dict)
+    """Token units found right before our own routes, by label."""
 
     @classmethod
     def of(cls, network: Network, pin: Header, variant: Variant, routes_of: Callable[[int], tuple[Route, ...]]) -> Rows:
@@ -113,6 +115,7 @@ class Rows:
                 if fault.reason != INCONSISTENT or not route.hooked:
                     raise
                 outcome = Outcome(FAILED, INCONSISTENT)  # a hook may give what a node does not trace; other pools' rows stand
+            self._before[route.label] = outcome.before_raw
             self.rows.append(self._row(route, outcome, digest, gas_price_wei))
 
     def _row(self, route: Route, outcome: Outcome, digest: str, gas_price_wei: Wei) -> Row:
@@ -204,6 +207,12 @@ class Rows:
         ranked = considered(board, HEADLINE)
         chosen = [*ranked[:1], *(row for row in ranked[1:] if row.source == ROUTER)]
         return [(self.route_named(row.route), row) for row in chosen]
+
+    def gift_raw(self, label: str) -> int:
+        """Token units that the decision's earlier fills gave away beside their own, as a proven route found them."""
+        before = self._before | {rival.label: rival.outcome.before_raw for rival in self.rivals}
+        held = self.variant.held
+        return 0 if held.slot is None or held.slot.shares else max(before.get(label, 0) - held.amount_raw, 0)
 
     def route_named(self, label: str) -> Route:
         """Find a route by its label."""

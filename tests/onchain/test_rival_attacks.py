@@ -416,7 +416,7 @@ async def test_a_rival_that_knows_a_later_order_cannot_spoil_it(ground, rival, r
     assert ends == ["filled", "filled"]
 
 
-@pytest.mark.parametrize("side", ["sell"])
+@pytest.mark.parametrize("side", ["sell", "buy"])
 async def test_a_gift_of_another_token_changes_no_later_order_of_the_decision(ground, rival, run, executor, side):
     leaf = ground.token("LEAF")
     give(ground, "LEAF", executor, 10**18)
