@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgers.identity import INTEGER_MAX, canonical_bytes
-from ledgers.layout import TEXT_WIDTH, TEXT_WIDTH_ANY, TEXT_WIDTH_MIN, fitted, labelled, row_text, wrapped
+from ledgers.layout import TEXT_WIDTH, TEXT_WIDTH_ANY, TEXT_WIDTH_MIN, columns_text, labelled, wrapped
 from ledgers.money import Money, Wei, decimal_text, mul_div_floor
 from ledgers.plain_text import plain_text
 from ledgers.whole_file import write_whole
@@ -91,6 +91,8 @@ class Column:
     """False for a column that only machines need."""
     machines: bool = True
     """False for a column that says in words what others say in numbers."""
+    below: bool = False
+    """True for what people copy, such as an address: it stands whole on a line of its own below its row; an empty one is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,15 +111,15 @@ class Table:
 
     def text(self, width: int = TEXT_WIDTH_ANY) -> str:
         """Lay it out for a terminal: numbers to the right, words to the left and broken where they would not fit."""
-        grid = [[_shown(cell) for cell in row] for row in self._cells(people=True)[: self.people_rows_max]]
-        headings = [column.heading for column in self.columns if column.people]
-        right = [all(_is_number(cell) for cell in column) for column in zip(*grid, strict=True)] or [False] * len(headings)
-        widths = fitted([max(map(len, column)) for column in zip(headings, *grid, strict=True)], right, width)
-        rows = [row_text(cells, widths, right) for cells in (headings, ["─" * width for width in widths], *grid)]
-        head = [self.title, self.basis.text(), ""]
+        shown = [column for column in self.columns if column.people]
+        cells = self._cells(people=True)[: self.people_rows_max]
+        grid = [["" if cell is None and column.below else _shown(cell) for cell, column in zip(row, shown, strict=True)] for row in cells]
+        right = [all(_is_number(cell) for cell in column) for column in zip(*grid, strict=True)] or [False] * len(shown)
+        rows = columns_text([column.heading for column in shown], grid, right, [column.below for column in shown], width)
+        head = [*wrapped(self.title, width), *wrapped(self.basis.text(), width), ""]
         left = len(self.rows) - len(grid)
         rows += [f"… and {left} more in {self.name}.csv"] if left else []
-        note = ["", *wrapped(self.note, width)] if self.note else []
+        note = ["", *wrapped(self.note, width)] if self.note and grid else []
         return "\n".join([*head, *(rows if grid else ["(none)"]), *note]) + "\n"
 
     def data(self) -> dict[str, object]:
@@ -212,7 +214,7 @@ class Report:
         width = max(width, TEXT_WIDTH_MIN)
         names = max((len(name) for name, _ in self.facts), default=0)
         facts = "".join(f"{line}\n" for name, value in self.facts for line in labelled(name, _shown(value), names, width))
-        head = f"{self.title}\n{'═' * len(self.title)}\n{self.basis.text()}\n"
+        head = "\n".join([*wrapped(self.title, width), "═" * min(len(self.title), width), *wrapped(self.basis.text(), width), ""])
         note = ["\n".join(wrapped(self.note, width)) + "\n"] if self.note else []
         return "\n".join([head, *([facts] if facts else []), *(table.text(width) for table in self.tables), *note])
 

@@ -9,7 +9,6 @@ from decimal import ROUND_DOWN, Decimal, localcontext
 import orjson
 
 from chain.address import checksum_ok
-from chain.pools import NATIVE, Pool
 from chain.tokens import TokenFacts
 from chain.trade import PROVEN
 from ledgers.clock import SystemClock
@@ -20,6 +19,7 @@ from ledgers.report import Basis, Cell, Column, Said, Table, eth_text
 from ops.lines import counted, detail_text, ledgers_text, plain
 from ops.names import TokenName, amount_text
 from ops.onlooker import NOBODY, Onlooker, onlooker
+from ops.pools import pools_table
 from ops.reading import WrongUse
 from ops.settings import Settings
 from referee.onchain.board import header_of_pin
@@ -50,17 +50,6 @@ BOARD_COLUMNS = (
     Column("net", "net of gas"),
     Column("age_ms", "answer's age"),
     Column("why", "why not, or flags"),
-)
-POOL_COLUMNS = (
-    Column("venue", "venue"),
-    Column("pool", "pool"),
-    Column("other", "against"),
-    Column("fee_ppm", "fee"),
-    Column("tick_spacing", "spacing"),
-    Column("hooks", "hook"),
-    Column("price", "price"),
-    Column("depth", "depth there"),
-    Column("born_block", "born at block"),
 )
 
 
@@ -191,72 +180,6 @@ def board_data(seen: Onlooker, asked: OrderAsked, events: Sequence[Event]) -> di
     """A board as JSON: every event as the journal would hold it."""
     told = [{"kind": kind_of(event), **orjson.loads(encode(event))} for event in events]
     return {"network": seen.network.label, "token": asked.token, "side": asked.side, "block": seen.pin.block, "events": told}
-
-
-# --- pools ----------------------------------------------------------------------------------------------------------
-
-
-async def pools_asked(settings: Settings, network: str | None, token: str, width: int) -> tuple[str, dict[str, object]]:
-    """Print every known pool of a token. Raises: WrongUse, BadSettings, ChainFault."""
-    token = token_typed(token)
-    async with onlooker(settings, network, token, SystemClock()) as seen:
-        table = pools_table(seen, await seen.facts(token))
-        return table.text(width), table.data()
-
-
-def pools_table(seen: Onlooker, facts: TokenFacts) -> Table:
-    """A token's pools, the deepest first among those against ETH."""
-    pools = sorted(seen.graph.pools_of(facts.address), key=lambda pool: (pool.other(facts.address) not in seen.graph.hubs, -_depth_raw(seen, pool, facts.address), pool.key))
-    return Table(
-        name="pools",
-        title=f"pools of {_name(facts)} ({facts.address})",
-        basis=Basis(label=seen.network.label, n=len(pools), of=f"pools at block {seen.pin.block}", claim="depth and price as the pools say; a swap may bring less"),
-        columns=POOL_COLUMNS,
-        rows=tuple(_pool_cells(seen, pool, facts) for pool in pools),
-        note="A hook may change what a swap brings: routes through it are believed only as far as simulation goes.",
-    )
-
-
-def _pool_cells(seen: Onlooker, pool: Pool, facts: TokenFacts) -> tuple[Cell, ...]:
-    other = pool.other(facts.address)
-    fee = "by its hook" if pool.fee_ppm >= 0x800000 else f"{decimal_text(pool.fee_ppm, 4)} %"
-    depth_raw = _depth_raw(seen, pool, other)
-    return (
-        pool.venue,
-        pool.key,
-        _hub_name(seen, other),
-        Said(fee, pool.fee_ppm),
-        pool.tick_spacing or None,
-        None if pool.hooks == NATIVE else pool.hooks,
-        _price(seen, pool, facts),
-        Said(_hub_amount(seen, depth_raw, other), str(depth_raw)),
-        pool.born_block,
-    )
-
-
-def _depth_raw(seen: Onlooker, pool: Pool, token: str) -> int:
-    state = seen.graph.states.get(pool.key)
-    return state.depth_raw(pool, token) if state else 0
-
-
-def _price(seen: Onlooker, pool: Pool, facts: TokenFacts) -> Cell:
-    state = seen.graph.states.get(pool.key)
-    ratio = state.ratio(pool, facts.address) if state else None
-    other = pool.other(facts.address)
-    if ratio is None or facts.decimals is None or other not in seen.graph.hubs:
-        return None
-    raw = ratio[0] * 10**facts.decimals // ratio[1]
-    return Said(_hub_amount(seen, raw, other), str(raw))
-
-
-def _hub_name(seen: Onlooker, token: str) -> str:
-    return {NATIVE: "ETH", seen.network.weth: "WETH", seen.network.usdg: "USDG"}.get(token, token)
-
-
-def _hub_amount(seen: Onlooker, raw: int, token: str) -> str:
-    if token in (NATIVE, seen.network.weth):
-        return f"{eth_text(Wei(raw), 6)} ETH"
-    return f"{decimal_text(TokenRaw(raw), 6, 2)} USDG" if token == seen.network.usdg else f"{raw} units"
 
 
 # --- safety ---------------------------------------------------------------------------------------------------------

@@ -23,8 +23,9 @@ def add_market(commands: argparse._SubParsersAction[argparse.ArgumentParser], sa
     token = commands.add_parser("token", help="tell the safety story of a token", allow_abbrev=False)
     token.add_argument("token", metavar="ADDRESS")
     _add(token, say, token_asked)
-    pools = commands.add_parser("pools", help="list every known pool of a token", allow_abbrev=False)
-    pools.add_argument("token", metavar="TOKEN", help="the token's address")
+    pools = commands.add_parser("pools", help="list every known pool of a token, or the tokens of the network", allow_abbrev=False)
+    pools.add_argument("token", nargs="?", metavar="TOKEN", help="the token's address; without it the tokens are listed, the deepest first")
+    pools.add_argument("--all", action="store_true", dest="everything", help="every token instead of the 60 deepest")
     _add(pools, say, pools_asked)
 
 
@@ -59,8 +60,11 @@ def token_asked(asked: argparse.Namespace) -> Coroutine[Any, Any, Answer]:
 
 def pools_asked(asked: argparse.Namespace) -> Coroutine[Any, Any, Answer]:
     """`referee pools`."""
-    from ops import asking
+    from ops import pools
+    from ops.asking import token_typed
     from ops.settings import load_settings
     from ops.width import text_width
 
-    return asking.pools_asked(load_settings(), asked.network, asked.token, text_width())
+    if asked.token is None:
+        return pools.tokens_asked(load_settings(), asked.network, asked.everything, text_width())
+    return pools.pools_asked(load_settings(), asked.network, token_typed(asked.token), text_width())

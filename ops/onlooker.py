@@ -92,10 +92,10 @@ class Onlooker:
 
 
 @asynccontextmanager
-async def onlooker(settings: Settings, network_name: str | None, token: str, clock: Clock) -> AsyncIterator[Onlooker]:
+async def onlooker(settings: Settings, network_name: str | None, token: str | None, clock: Clock) -> AsyncIterator[Onlooker]:
     """Look at a network: the one that is named, else the real chain where nodes of it are set, else the home's local chain.
 
-    Raises: BadWindow, BadSettings, ChainFault."""
+    Pools of one token are followed, or of all. Raises: BadWindow, BadSettings, ChainFault."""
     network = network_named(network_name or (ROBINHOOD if settings.lanes() else DEVNET))
     async with AsyncExitStack() as closing:
         door = RpcDoor([_local_lane(settings)] if network.name == DEVNET else lanes(settings, network), clock=clock)
@@ -107,7 +107,7 @@ async def onlooker(settings: Settings, network_name: str | None, token: str, clo
         desk.rivals = rivals = rivals_of(settings, network, clock)
         if rivals is not None:
             closing.push_async_callback(rivals.close)
-        index = MarketIndex(door, network, graph, tokens=[token])
+        index = MarketIndex(door, network, graph, tokens=None if token is None else [token])
         pin = await desk.pin()
         await index.advance(pin.block)
         yield Onlooker(network=network, rpc=door, desk=desk, index=index, pin=await desk.pin())

@@ -178,3 +178,23 @@ def test_a_report_is_saved_whole_in_all_forms(tmp_path):
 def test_a_report_opens_with_its_basis():
     report = Report(title="Window w1", basis=BASIS, facts=(("stake, ETH", eth_text(STAKE)),), tables=())
     assert report.text().splitlines()[:5] == ["Window w1", "═════════", "devnet · n = 2 runs of one window · anecdote", "", "stake, ETH  0.036000"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_no_word_is_cut_and_what_is_copied_stands_whole_on_one_line(width):
+    address, reason = "0x" + "ab" * 20, "buy_gate:cooldown_or_lock:sale_size_limited"
+    columns = (Column("why", "why not"), Column("pool", "pool", below=True), Column("arrives", "what arrives"))
+    text = Table(name="t", title="t", basis=BASIS, columns=columns, rows=((reason, address, 12_345), ("gate", None, 1)), note="").text(width)
+    assert [line for line in text.splitlines() if "pool" in line] == [f"  pool {address}"] and max(map(len, text.splitlines())) <= max(width, len(address) + 7)
+    assert set(re.findall(r"[a-z]{3,}", text)) >= {"cooldown", "limited", "size", "arrives"}
+
+
+def test_columns_that_cannot_fit_are_told_row_by_row():
+    columns = tuple(Column(f"c{at}", f"column {at}") for at in range(6))
+    text = Table(name="t", title="t", basis=BASIS, columns=columns, rows=(("abcdefghijkl",) * 6, ("other",) * 6)).text(40)
+    assert text.count("column 3  abcdefghijkl") == 1 and max(map(len, text.splitlines())) <= 40
+
+
+def test_a_note_stands_under_rows_only():
+    empty = Table(name="t", title="t", basis=BASIS, columns=(Column("a", "a"),), rows=(), note="about the rows")
+    assert empty.text().endswith("(none)\n")

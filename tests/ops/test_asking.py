@@ -6,8 +6,9 @@ import orjson
 import pytest
 
 from chain.market import MarketIndex
-from ops.asking import board_data, board_table, board_text, pools_table, raw_typed, token_typed
+from ops.asking import board_data, board_table, board_text, raw_typed, token_typed
 from ops.onlooker import Onlooker
+from ops.pools import pools_table, tokens_table
 from ops.reading import WrongUse
 from referee.onchain.credit import chosen_row
 from referee.onchain.events import HEADLINE, BoardTaken, FillCredited, GateTaken, OrderAsked
@@ -98,4 +99,30 @@ async def test_pools_are_listed_with_fee_hook_and_depth(chain):
     table = pools_table(seen, await seen.facts(token))
     assert {row["pool"] for row in table.data()["rows"]} == {pool.key for pool in ground.graph.pools_of(token)}
     assert all(int(row["depth"]) > 0 for row in table.data()["rows"])
+    await ground.close()
+
+
+async def test_a_pool_is_named_whole_with_its_exchange_and_whether_it_takes_positions(chain):
+    ground = await Ground.on(chain)
+    seen = await seen_on(ground)
+    token = chain.deployment.token("LEAF").address
+    table = pools_table(seen, await seen.facts(token))
+    rows = {row["pool"]: row for row in table.data()["rows"]}
+    for pool in ground.graph.pools_of(token):
+        assert (rows[pool.key]["exchange"], rows[pool.key]["positions"]) == (pool.fork or "Uniswap", "yes" if pool.venue != "v2" and not pool.fork else "no")
+    assert {row["exchange"] for row in rows.values()} >= {"Uniswap", "grove"}
+    for width in (80, 120):
+        lines = table.text(width).splitlines()
+        assert max(map(len, lines)) <= width and {line.split()[-1] for line in lines if line.startswith("  pool ")} == set(rows)
+    await ground.close()
+
+
+async def test_the_tokens_of_a_network_are_listed_the_deepest_first_and_no_more_than_asked(chain):
+    ground = await Ground.on(chain)
+    seen = await seen_on(ground)
+    table = await tokens_table(seen, 5)
+    depths = [int(row["depth"]) for row in table.data()["rows"] if row["other"] != "USDG"]
+    assert len(table.rows) == 5 and depths == sorted(depths, reverse=True)
+    assert "more with less: --all" in table.note
+    assert len((await tokens_table(seen, None)).rows) > 5
     await ground.close()
