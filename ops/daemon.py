@@ -19,12 +19,13 @@ from ledgers.clock import Clock
 from ledgers.errors import RefereeError
 from ledgers.journal import Journal
 from ledgers.store import Store
-from ops.assembly import held_store, live_window
+from ops.assembly import code_sha256, held_store, live_window
 from ops.checking import playable
 from ops.collector import rest
 from ops.home_chain import HomeChain
 from ops.settings import Settings
 from referee.onchain.live import LiveWindow
+from referee.onchain.opening import refuse_other_code
 from referee.onchain.run import open_window, play_window, resume
 from referee.onchain.state import WindowState, folded
 from referee.onchain.tables import rows
@@ -62,11 +63,14 @@ async def play_file(settings: Settings, path: Path, clock: Clock, *, besides: tu
 async def play_on(
     settings: Settings, clock: Clock, *, window_id: str | None = None, accept_code_change: bool = False, besides: tuple[Beside, ...] = (), progress: Progress = nobody
 ) -> Played:
-    """Take up the named window, else the last one that was not sealed. Raises: as `play_file`, and NothingToResume."""
+    """Take up the named window, else the last one that was not sealed. Raises: as `play_file`, and NothingToResume.
+
+    A change of the code that nobody accepted is refused before anything is built."""
     if not settings.store_path.exists():
         raise NothingToResume(f"nothing has been run in {settings.home} yet; name a window file to play")
     with held_store(settings) as store:
         journal, state = unfinished(store, window_id)
+        refuse_other_code(state, code_sha256(), accept_code_change)
 
         async def take_up(live: LiveWindow) -> None:
             await resume(live, accept_code_change=accept_code_change)
@@ -116,7 +120,7 @@ async def _play(
 
 async def _beside(live: LiveWindow, home_chain: HomeChain | None, besides: tuple[Beside, ...]) -> tuple[bool, tuple[str, ...]]:
     """Play, with everything that runs beside; what fails there is told at the end and never ends the window."""
-    watch = [home_chain.watch(live.desk.rpc, live.state)] if home_chain else []
+    watch = [home_chain.watch(live.desk, live.state)] if home_chain else []
     tasks = [asyncio.ensure_future(work) for work in (*watch, *(beside(live) for beside in besides))]
     try:
         sealed = await play_window(live)

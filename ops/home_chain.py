@@ -7,15 +7,16 @@ journal knows; fills then stand on the same hashes. Source: design §7.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from chain.devnet import process
 from chain.devnet.process import Progress, nobody
 from chain.devnet.standing import Standing
-from chain.rpc import Lane, RpcDoor
+from chain.rpc import Lane
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
+from referee.onchain.board import Desk
 from referee.onchain.state import WindowState
 
 DEVNET = "devnet"
@@ -23,7 +24,7 @@ LOOK_MS = 1_000
 """How often a running window looks whether its chain lives."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class HomeChain:
     """The local chain of one home, for one window."""
 
@@ -31,6 +32,8 @@ class HomeChain:
     seed: int
     clock: Clock
     progress: Progress = nobody
+    anchor_ms: int | None = field(default=None, init=False)
+    """Wall time of block 0, as it was when the chain's clock was last measured."""
 
     async def up(self, state: WindowState) -> Lane:
         """Bring the chain up, at least as far as the journal knows it. Raises: ChainFault."""
@@ -39,20 +42,29 @@ class HomeChain:
         standing = await process.ensure(
             self.home, clock=self.clock, seed=self.seed, min_height=state.head_block + 1, anchor_ms=anchor_ms, of_window=True, progress=self.progress
         )
+        self.anchor_ms = self.anchor_ms or standing.anchor_ms
         return Lane(DEVNET, standing.url)
 
-    async def watch(self, door: RpcDoor, state: WindowState) -> None:
-        """Look after the chain until cancelled: one that died is built again, and the door is told where."""
+    async def watch(self, desk: Desk, state: WindowState) -> None:
+        """Look after the chain until cancelled: one that died is built again, and the desk is told where, and when its clock moved."""
         while True:
             await self.clock.sleep_until(self.clock.now_ms() + LOOK_MS)
             standing = await self._standing()
-            if standing is not None and standing.alive:
-                continue
             try:
-                door.lanes[0].lane = await self.up(state)
-                door.distrust()
+                if standing is None or not standing.alive:
+                    desk.rpc.lanes[0].lane = await self.up(state)
+                    desk.rpc.distrust()
+                    standing = await self._standing()
             except ChainFault:
                 continue
+            if standing is not None and standing.alive:
+                self.follow_clock(desk, standing)
+
+    def follow_clock(self, desk: Desk, standing: Standing) -> None:
+        """After a gap too long to be made up, or a wall clock set back, block 0 lies elsewhere in wall time: the desk's clock moves with it."""
+        if self.anchor_ms is not None:
+            desk.clock_offset_ms -= standing.anchor_ms - self.anchor_ms
+        self.anchor_ms = standing.anchor_ms
 
     async def down(self) -> None:
         """End the chain if a window brought it up; one that a person brought up stays."""

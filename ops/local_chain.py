@@ -18,6 +18,9 @@ from ops.settings import Settings
 SEED = 7
 """The seed of a chain that is brought up by hand; a window brings its own."""
 
+TOLD_BLOCKS = 250
+"""How many blocks a building without a terminal goes on between two lines."""
+
 Answer = tuple[str, dict[str, object], bool]
 """Text, data, and whether a chain that should be there is dead."""
 
@@ -58,16 +61,22 @@ def _up(settings: Settings) -> Standing:
 
 
 class ProgressLine:
-    """One line on stderr that tells how far a chain being built is, and goes away; silent without a terminal."""
+    """One line on stderr that tells how far a chain being built is, and goes away; without a terminal a line now and then, of a long building only."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
         self._shown = False
+        self._told: int | None = None
+        """The block that was told last without a terminal."""
 
     def __call__(self, height: int, target: int) -> None:
         if self._file.isatty():
             self._shown = True
             self._file.write(f"\r\x1b[Klocal chain: block {height} of {target}")
+            self._file.flush()
+        elif target - height >= TOLD_BLOCKS if self._told is None else height - self._told >= TOLD_BLOCKS:
+            self._told = height
+            self._file.write(f"local chain: block {height} of {target}\n")
             self._file.flush()
 
     def end(self) -> None:

@@ -111,9 +111,7 @@ async def live(chain: Devnet, held: Standing, folder: Path, clock: Clock, stoppi
     """Play up to the target, then block after block when it is due. Raises: ChainFault when it dies, or its folder is removed."""
     try:
         standing.write(folder, held)
-        while chain.height < held.target_block and not stopping.is_set():
-            check_ownership(holds)
-            await play(chain, held, folder)
+        held = await caught_up(chain, held, folder, clock, stopping, holds)
         if stopping.is_set():
             return
         held = replace(held, phase=LIVE, anchor_ms=held.anchor_ms or clock.now_ms() - chain.height * held.block_time_ms)
@@ -126,6 +124,24 @@ async def live(chain: Devnet, held: Standing, folder: Path, clock: Clock, stoppi
         if holds():
             standing.write(folder, replace(held, phase=DEAD, reason=reason, height=chain.height))
         raise
+
+
+async def caught_up(chain: Devnet, held: Standing, folder: Path, clock: Clock, stopping: asyncio.Event, holds: Callable[[], bool]) -> Standing:
+    """Play up to the target, and on to the block that became due meanwhile, as long as the backlog shrinks.
+
+    A chain that lives has none: its clock is measured by its newest block."""
+    backlog: int | None = None
+    while not stopping.is_set():
+        if chain.height < held.target_block:
+            check_ownership(holds)
+            await play(chain, held, folder)
+            continue
+        behind = due_block(clock.now_ms(), held.anchor_ms, held.block_time_ms) - chain.height if held.anchor_ms else 0
+        if behind <= 0 or backlog is not None and behind >= backlog:
+            break
+        backlog, held = behind, replace(held, target_block=chain.height + behind)
+        standing.write(folder, replace(held, height=chain.height))
+    return held
 
 
 def check_ownership(holds: Callable[[], bool]) -> None:

@@ -6,6 +6,7 @@ one by playing its seed again: same seed, same block hashes. Source: design §7.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -27,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 LOOK_MS = 25
 QUIET_MS_MAX = 30_000
 """How long a chain being built may go without a new block before it is given up."""
+BEHIND_BLOCKS_MAX = 3
+"""A chain that is up and further behind its time than this has a stall to make up."""
 END_MS_MAX = 5_000
 ANSWER_S_MAX = 2
 
@@ -53,7 +56,7 @@ async def ensure(
     """Return a living chain with this seed that has reached `min_height`: the one that is up, or one built now.
 
     A rebuilt chain goes on at the block that `anchor_ms` (else the dead chain's own anchor) says is due, never below
-    `min_height`. Raises: ChainFault: "seed" when another chain is up in this home, "toolchain", "dead"."""
+    `min_height`; one that is up is waited for while it makes up a stall. Raises: ChainFault: "seed" when another chain is up in this home, "toolchain", "dead"."""
     found = await _built(home, clock, progress)
     if found and found.alive:
         if (found.seed, found.block_time_ms) != (seed, block_time_ms):
@@ -62,7 +65,7 @@ async def ensure(
                 f"the local chain that is up has seed {found.seed} and a block every {found.block_time_ms} ms, wanted {seed} and {block_time_ms} ms; end it with `referee devnet down`",
             )
         if found.height >= min_height:
-            return found
+            return await _on_time(home, found, clock, progress)
     same = found is not None and (found.seed, found.block_time_ms) == (seed, block_time_ms)
     await down(home, clock=clock)
     anchor_ms = anchor_ms if anchor_ms is not None else found.anchor_ms or None if found and same else None
@@ -189,6 +192,25 @@ async def _built(home: Path, clock: Clock, progress: Progress) -> Standing | Non
     if building():
         await _until_built(lambda: standing.read(folder_of(home).resolve()), building, clock, progress)
     return status(home)
+
+
+async def _on_time(home: Path, found: Standing, clock: Clock, progress: Progress) -> Standing:
+    """The chain once it has made up what it missed while its machine stood still: until then its newest block tells a wrong time.
+
+    Raises: ChainFault("dead") when it stops on the way."""
+    seen, since_ms = -1, clock.monotonic_ms()
+    while (behind := (clock.now_ms() - found.anchor_ms) // found.block_time_ms - found.height) > BEHIND_BLOCKS_MAX:
+        if found.height != seen:
+            seen, since_ms = found.height, clock.monotonic_ms()
+            progress(found.height, found.height + behind)
+        if clock.monotonic_ms() - since_ms >= QUIET_MS_MAX:
+            raise ChainFault("dead", f"the local chain stands at block {found.height} and {behind} more are due; end it with `referee devnet down`")
+        await clock.sleep_until(clock.now_ms() + LOOK_MS)
+        now = await asyncio.to_thread(status, home)
+        if now is None or not now.alive:
+            raise ChainFault("dead", "the local chain died while it made up what it had missed")
+        found = now
+    return found
 
 
 async def _until_built(written: Callable[[], Standing | None], goes_on: Callable[[], bool], clock: Clock, progress: Progress) -> None:

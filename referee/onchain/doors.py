@@ -107,6 +107,11 @@ class FurtherDesk(Protocol):
 class Desk(Protocol):
     """The referee's desk (`board.py`)."""
 
+    @property
+    def clock_offset_ms(self) -> int:
+        """Chain time minus wall time, as last measured."""
+        ...
+
     def pin(self) -> Awaitable[Pin]:
         """Choose the block to pin to. Raises: ChainFault."""
         ...

@@ -95,7 +95,7 @@ async def _late_enough(live: LiveWindow, quoted: Pin) -> Pin:
     """Wait for the delay to pass on the chain's own clock, and pin anew. Raises: ChainFault."""
     assert live.rules.delay_ms is not None
     due_ms = quoted.block_ts_s * 1_000 + live.rules.delay_ms
-    await live.alarm.until(due_ms - live.opened.clock_offset_ms)
+    await live.alarm.until(due_ms - live.desk.clock_offset_ms)
     give_up_ms = live.clock.monotonic_ms() + PIN_WAIT_MS_MAX
     while True:
         pin = await pinned(live)

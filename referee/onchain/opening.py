@@ -14,6 +14,7 @@ from referee.onchain.events import PassShown, Pin, RunOpened, WindowOpened
 from referee.onchain.live import LiveWindow, Seat
 from referee.onchain.rules import Rules, rules_named
 from referee.onchain.score import stake_for
+from referee.onchain.state import WindowState
 from referee.onchain.window import Window
 
 
@@ -130,9 +131,9 @@ def paper_wallet(window_sha256: str, run_id: str) -> str:
 def refuse_another_window(live: LiveWindow, seen: NetworkSeen, accept_code_change: bool) -> None:
     """Check that a resume meets what the window was opened with.
 
-    The network (chain id and block 0), the rules, the window file and every stack must be the same. The code tree must
-    be too, unless an operator accepts the change: then every resumed stretch names its own. The client may differ: a
-    node may be upgraded, and lanes may run different ones. Raises: Refused naming the first difference."""
+    The network (chain id and block 0), the rules, the window file and every stack must be the same. For the
+    code tree see `refuse_other_code`. The client may differ: a node may be upgraded, and lanes may run different ones.
+    Raises: Refused naming the first difference."""
     opened = live.opened
     pairs = [
         ("chain id", str(opened.chain_id), str(seen.chain_id)),
@@ -142,8 +143,19 @@ def refuse_another_window(live: LiveWindow, seen: NetworkSeen, accept_code_chang
         ("runs", " ".join(live.state.runs), " ".join(live.seats)),
         *((f"stack of {run_id}", run.opened.stack_sha256, live.seats[run_id].stack.sha256) for run_id, run in live.state.runs.items() if run_id in live.seats),
     ]
-    if not accept_code_change:
-        pairs.append(("code tree (accept it with --accept-code-change)", opened.code_sha256, live.code_sha256))
     for what, expected, found in pairs:
         if expected != found:
             raise Refused(f"{opened.run_id} was opened with another {what}: expected {expected[:80]}, found {found[:80]}; it was not resumed")
+    refuse_other_code(live.state, live.code_sha256, accept_code_change)
+
+
+def refuse_other_code(state: WindowState, code_sha256: str, accept_code_change: bool) -> None:
+    """Check that a resume runs the code tree that last played the window, unless an operator accepts the change.
+
+    Every resumed stretch names its own, so that what was accepted once stays accepted. Needs no chain. Raises: Refused."""
+    if accept_code_change or state.opened is None or state.code_sha256 == code_sha256:
+        return
+    raise Refused(
+        f"{state.opened.run_id} was last played with another code tree: expected {state.code_sha256}, found {code_sha256}; "
+        "it was not resumed (accept the change with --accept-code-change)"
+    )

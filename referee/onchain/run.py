@@ -332,10 +332,14 @@ async def liquidate(live: LiveWindow) -> dict[str, str] | None:
     give_up_ms = live.clock.monotonic_ms() + live.rules.liquidation_retry_ms_max
     scored = live.state.scored is not None
     unsold = {run_id: "" for run_id, run in live.state.runs.items() if not (HEADLINE in run.liquidated or scored)}
+    told = False
     while unsold:
         unsold = await sell_out(live, tuple(unsold))
         if not unsold or live.clock.monotonic_ms() >= give_up_ms:
             break
+        if not told:
+            told = True
+            live.tell(f"not all could be sold yet ({', '.join(sorted(set(unsold.values())))}); it is tried again for up to {live.rules.liquidation_retry_ms_max // 1_000} s")
         if not await waited(live, live.clock.now_ms() + RETRY_MS):
             return None
     if not scored:

@@ -217,6 +217,8 @@ class WindowState:
     paused: bool = False
     resumed_ts_ms: int | None = None
     """When a process last took the window up again."""
+    code_sha256: str = ""
+    """Code tree of the process that opened it, or last took it up: the one an operator has accepted."""
     faulted: NetworkFaulted | None = None
     """The network fault that has not ended, else none."""
     lost: set[str] = field(default_factory=set)
@@ -231,13 +233,13 @@ class WindowState:
             self.head_block = max(self.head_block, pin.head_block)
         match event:
             case WindowOpened():
-                self.opened = event
+                self.opened, self.code_sha256 = event, event.code_sha256
             case RunOpened():
                 self.runs[event.run_id] = RunState(event)
             case WindowPaused():
                 self.paused = True
             case WindowResumed():
-                self.paused, self.resumed_ts_ms = False, event.ts_ms
+                self.paused, self.resumed_ts_ms, self.code_sha256 = False, event.ts_ms, event.code_sha256
             case NetworkFaulted():
                 self.faulted = event
             case NetworkRecovered():

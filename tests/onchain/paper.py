@@ -87,6 +87,7 @@ class PaperChain:
     look_ms: int = 0
     unprovable: bool = False
     pinned: int = 0
+    clock_offset_ms: int = 0
     lane: str = "paper"
 
     @property

@@ -224,6 +224,26 @@ async def test_changed_rules_of_the_code_are_refused_unless_accepted_and_then_na
     assert events_of(live.journal, WindowResumed)[0].code_sha256 == "d" * 64
 
 
+async def test_code_that_was_accepted_once_is_not_asked_about_again_and_other_code_is(chain):
+    live = await a_broken_window(chain, 15_000)
+    await resume(live_on(chain, {"a": Said(chain.clock)}, journal=live.journal, code="d" * 64), accept_code_change=True)
+    await resume(live_on(chain, {"a": Said(chain.clock)}, journal=live.journal, code="d" * 64))
+    with pytest.raises(Refused, match=f"last played with another code tree: expected {'d' * 64}"):
+        await resume(live_on(chain, {"a": Said(chain.clock)}, journal=live.journal, code="e" * 64))
+    assert [event.code_sha256 for event in events_of(live.journal, WindowResumed)] == ["d" * 64] * 2
+
+
+async def test_that_nothing_can_be_sold_after_the_close_is_said_once_with_its_reason(chain):
+    live = await a_broken_window(chain, 15_000)
+    chain.clock.jump(10_000_000)
+    live, said = live_on(chain, {"a": Said(chain.clock)}, journal=live.journal), []
+    live.tell = said.append
+    await resume(live)
+    chain.down = True
+    assert await to_the_end(chain, asyncio.ensure_future(play_window(live)))
+    assert len(said) == 1 and said[0].startswith("not all could be sold yet (dead); it is tried again for up to ")
+
+
 async def test_a_block_lost_while_nobody_ran_is_seen_on_resume(chain):
     live = await a_broken_window(chain, 15_000, {"a": Said(chain.clock, {0: buying(10**15)})})
     chain.fork, chain.forked_at = "fork", 900

@@ -8,7 +8,13 @@ import signal
 
 import pytest
 
-from ops.daemon import SIGNALS, heeding_signals
+from ledgers.clock import SystemClock
+from ledgers.store import Store
+from ops.daemon import SIGNALS, heeding_signals, play_on
+from ops.settings import Settings
+from referee.onchain.events import WindowResumed
+from referee.onchain.opening import Refused
+from tests.ops.told import OPEN, opening
 
 
 async def heard(number: signal.Signals) -> None:
@@ -66,3 +72,13 @@ async def test_under_nohup_a_lost_terminal_means_nothing():
         assert not signals.pausing.is_set()
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("recorded", [(), (WindowResumed(run_id="w1", ts_ms=OPEN + 1, clock_offset_ms=0, down_ms=1, code_sha256="05" * 32),)])
+async def test_a_change_of_the_code_is_refused_before_anything_is_built(tmp_path, recorded):
+    with Store(tmp_path / "journal.db", exclusive=True) as store:
+        await store.journal("w1").append(*opening(), *recorded)
+    expected = recorded[0].code_sha256 if recorded else "04" * 32
+    with pytest.raises(Refused, match=f"expected {expected}, found [0-9a-f]{{64}}; it was not resumed \\(accept the change with --accept-code-change\\)"):
+        await play_on(Settings(home=tmp_path), SystemClock())
+    assert not (tmp_path / "devnet").exists()
