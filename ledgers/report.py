@@ -43,6 +43,7 @@ Cell = str | int | Money | Said | None
 CELL_CHARS_MAX = 400
 UNMEASURED = "–"
 NUMBER = re.compile(r"[+-]?\d[\d,_ ]*(\.\d+)?( ?%)?|\d+/\d+")
+PLURAL = re.compile(r"(\w+)s\b")
 FORMULA_STARTS = ("=", "+", "-", "@", "|", "%", "＝", "＋", "－", "＠")
 COLOURS = (
     "#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#17becf",
@@ -72,7 +73,8 @@ class Basis:
 
     def text(self) -> str:
         """Say it in one line."""
-        return f"{self.label} · n = {self.n} {self.of} · {self.claim}"
+        of = PLURAL.sub(r"\1", self.of, count=1) if self.n == 1 else self.of
+        return f"{self.label} · n = {self.n} {of} · {self.claim}"
 
     def data(self) -> dict[str, object]:
         """Say it as a JSON object."""

@@ -235,7 +235,7 @@ def _score_columns(ledgers_differ: bool, claims: bool) -> tuple[Column, ...]:
         Column("headline_eth", "ETH"),
         Column("headline_usd", "USD"),
         Column("mdd_percent", "drawdown"),
-        Column("fills", "filled", machines=False),
+        Column("fills", "done", machines=False),
         Column("turns", "answered", machines=False),
         Column("orders", "orders", people=False),
         Column("filled", "filled", people=False),
@@ -291,10 +291,10 @@ def _score_notes(account: Account, window_id: str, runs: list[str], ledgers_diff
     yield "headline: proven fills." + (" permissive: the best row, proven or not." if ledgers_differ else " The permissive ledger came to the same for every run.")
     if claims:
         yield "claims at 0: headline with every exit that rests on a claim instead of a simulation counted 0."
-    price = _close_micro_usd(account)
+    price, pooled = _close_micro_usd(account), account.pooled.positions.all()
     if price is not None:
         yield f"USD: ETH at the price of the close, {_usd(price)}."
-    yield "filled: of the orders asked for, on headline. answered: of the window's ticks."
+    yield f"done: orders filled{', or positions opened or closed,' if pooled else ''} of those asked for, on headline. answered: of the window's ticks."
     yield f"A run's story: referee show {window_id}-RUN"
 
 

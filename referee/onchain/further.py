@@ -30,7 +30,7 @@ HEADLINE_REFUSED, HEADLINE_NOT_FILLED, LIQUIDITY_ORDER, NOT_HELD = "headline_ref
 SKIPPED = {
     HEADLINE_REFUSED: "headline refused the order, and a further ledger only follows what headline filled",
     HEADLINE_NOT_FILLED: "headline did not fill the order, and a further ledger only follows what headline filled",
-    LIQUIDITY_ORDER: "liquidity positions are kept on the ledgers that share boards only",
+    LIQUIDITY_ORDER: "liquidity positions are kept on headline and permissive; this ledger leaves them out",
     NOT_HELD: "this ledger never got any of the token, or has sold it all",
 }
 """Every reason a further ledger may skip an order for, in words."""

@@ -198,3 +198,8 @@ def test_columns_that_cannot_fit_are_told_row_by_row():
 def test_a_note_stands_under_rows_only():
     empty = Table(name="t", title="t", basis=BASIS, columns=(Column("a", "a"),), rows=(), note="about the rows")
     assert empty.text().endswith("(none)\n")
+
+
+@pytest.mark.parametrize(("n", "of", "said"), [(1, "runs of one window", "n = 1 run of one window"), (1, "liquidity positions", "n = 1 liquidity position"), (2, "runs", "n = 2 runs")])
+def test_one_is_not_many(n, of, said):
+    assert said in Basis(label="devnet", n=n, of=of, claim="anecdote").text().split(" · ")

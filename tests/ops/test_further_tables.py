@@ -63,7 +63,8 @@ def test_the_report_says_both_in_total_and_by_order(journal):
     assert (total["ledger"], total["rule"], total["orders"], total["filled"], total["better"], total["worse"], total["reverted"]) == ("delayed", "ONC-22", 4, 3, 1, 1, 1)
     assert total["gap_eth"] == decimal_text(int(score.delayed_wei) - int(score.headline_wei), 18) != "0"
     assert "Beside the score: delay and own impact" in text and "own impact  ONC-23" in text and "+1.0101 %" in text and "-0.5025 %" in text
-    assert "n = 8 orders that headline filled, once on each further ledger" in text
+    assert "sent again 2.0 s later; it fills where at most 1 % less" in text and "for 10:00 and fading evenly to nothing at 1:00:00" in text
+    assert "n = 4 orders that headline filled, on 2 further ledgers" in text
 
 
 def test_machines_get_every_order_and_people_the_largest(journal, tmp_path):
