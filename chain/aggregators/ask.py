@@ -122,6 +122,7 @@ REASONS = {
     "html": "a web page instead of data",
     "bad_answer": "not the documented shape",
     "no_route": "it knows no way for this size",
+    "token_not_supported": "it does not trade this token",
     "refused": "it said no, with a code of its own",
     "firm_quote": "a maker's quote that only a signature can use",
     "wrong_chain": "an answer for another chain",

@@ -16,6 +16,13 @@ from chain.aggregators.claims import NATIVE_E, maybe, part
 from chain.aggregators.inventory import any_inventory
 from chain.aggregators.web import RivalDoor
 
+NAMED = {
+    "TOKEN_NOT_SUPPORTED": "token_not_supported",
+    "BUY_TOKEN_NOT_AUTHORIZED_FOR_TRADE": "token_not_supported",
+    "SELL_TOKEN_NOT_AUTHORIZED_FOR_TRADE": "token_not_supported",
+}
+"""Names of its refusals, in our words; `liquidityAvailable: false` is its own word for no route."""
+
 
 @dataclass(frozen=True, slots=True)
 class ZeroX:
@@ -41,7 +48,7 @@ class ZeroX:
         }  # fmt: skip
         answer = await door.get("/swap/allowance-holder/quote", asked, {"0x-api-key": self.key, "0x-version": "v2"})
         if answer.status != 200:
-            raise Silence(f"http_{answer.status}", door.shown(maybe(answer.document, "message") or maybe(answer.document, "name")))
+            raise Silence(NAMED.get(str(maybe(answer.document, "name")), f"http_{answer.status}"), door.shown(maybe(answer.document, "message") or maybe(answer.document, "name")))
         if part(answer.document, "liquidityAvailable") is False:
             raise Silence("no_route", "no liquidity")
         return _read(ask, answer.document)

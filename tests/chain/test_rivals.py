@@ -393,7 +393,7 @@ NO: list[tuple[str, int, Any, str]] = [
     ("openocean", 200, {"code": 500, "error": "boom"}, "refused"), ("openocean", 200, {"code": 400, "message": "No available liquidity"}, "no_route"),
     ("openocean", 403, "<html>blocked</html>", "http_403"), ("openocean", 200, {"code": True, "data": {}}, "refused"),
     ("0x", 200, {"liquidityAvailable": False, "zid": "0x1"}, "no_route"), ("0x", 400, {"name": "INPUT_INVALID", "message": "The input is invalid"}, "http_400"),
-    ("0x", 401, {"message": "Unauthorized"}, "http_401"), ("0x", 422, {"name": "TOKEN_NOT_SUPPORTED"}, "http_422"),
+    ("0x", 401, {"message": "Unauthorized"}, "http_401"), ("0x", 422, {"name": "TOKEN_NOT_SUPPORTED"}, "token_not_supported"), ("0x", 400, {"name": ["x"]}, "http_400"),
     ("uniswap", 404, {"errorCode": "ResourceNotFound", "detail": "No quotes available"}, "no_route"), ("uniswap", 404, "nothing", "http_404"),
     ("uniswap", 400, {"errorCode": "RequestValidationError", "detail": "x"}, "http_400"), ("uniswap", 403, "error code: 1010", "http_403"),
     ("1inch", 400, {"error": "Bad Request", "description": "insufficient liquidity", "statusCode": 400}, "no_route"),
