@@ -164,6 +164,8 @@ class Network:
     """Who simulated blocks pay; Nitro charges the L1 part only to its poster."""
     first_block: int
     """No pool is older."""
+    block0_hash: str | None = None
+    """Hash of block 0 where it is known: other chains may have the same id."""
     clock: str
     """`wall`: block times follow wall time; `measured`: they run on their own and the offset is measured."""
     reader: str = READER
@@ -364,6 +366,7 @@ class NetworkFile(_Strict):
     first_block: int = Field(ge=0, lt=2**53)
     feed_heartbeat_s: int = Field(gt=0, le=604_800)
     clock: Literal["wall", "measured"]
+    block0_hash: Topic | None = None
     universal_router_hop_prices: bool = False
     contracts: ContractsFile
     fork: tuple[ForkFile, ...] = Field(default=(), strict=False, max_length=64)

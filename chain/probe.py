@@ -38,6 +38,9 @@ REVERT_WORD = "0x" + "2a".rjust(64, "0")
 PAY_ON = "0x600060006000600034335af100"
 """send the received value back to the sender"""
 PLAIN_GAS = 100_000
+LOCAL_CHAIN = "devnet"
+LOCAL_CLIENTS = ("anvil", "hardhat", "ganache")
+"""Development nodes, as they call themselves: each may bear any chain's id, or a copy of its state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,22 +97,41 @@ async def probe(rpc: RpcDoor, network: Network, clock: Clock) -> Capabilities:
         calls_max=await _most_calls(rpc, head.block) if _block_of(simulated) else 0,
         gas_cap=await _gas_cap(rpc, head.block),
         clock_offset_ms=await _clock_offset_ms(rpc, clock),
-        code_missing=await _code_missing(rpc, network),
+        code_missing=await code_missing(rpc, network),
     )
 
 
 def check_identity(capabilities: Capabilities, network: Network, expected_block0: str | None = None) -> None:
     """Hold a node to the chain it should be.
 
-    Raises: ChainFault `wrong_identity`, `missing_code` or `no_simulate`."""
+    Raises: ChainFault `local_node`, `wrong_identity`, `missing_code` or `no_simulate`."""
+    refuse_local_node(capabilities.client, network)
+    expected_block0 = expected_block0 or network.block0_hash
     if capabilities.chain_id != network.chain_id:
         raise ChainFault("wrong_identity", f"expected chain id {network.chain_id} for {network.name}, found {capabilities.chain_id}")
     if expected_block0 is not None and capabilities.block0_hash != block_hash(expected_block0):
         raise ChainFault("wrong_identity", f"expected block 0 {expected_block0}, found {capabilities.block0_hash}: another chain with the same id")
-    if capabilities.code_missing:
-        raise ChainFault("missing_code", f"no code at the configured address of {', '.join(capabilities.code_missing)}: not {network.name}, or a wrong network file")
+    refuse_missing_code(capabilities.code_missing, network)
     if not capabilities.simulate:
         raise ChainFault("no_simulate", f"{capabilities.client or 'the node'} has no working eth_simulateV1; another endpoint is needed")
+
+
+def refuse_local_node(client: str, network: Network) -> None:
+    """Check that what a development node plays is not taken for a real chain. Raises: ChainFault("local_node")."""
+    if network.name != LOCAL_CHAIN and client.lower().startswith(LOCAL_CLIENTS):
+        raise ChainFault("local_node", f"the node says it is {client}, a development node: a chain of somebody's own and not {network.name}, whatever its id")
+
+
+def refuse_missing_code(missing: Sequence[str], network: Network) -> None:
+    """Check that every configured contract is there. Raises: ChainFault("missing_code")."""
+    if missing:
+        raise ChainFault("missing_code", f"no code at the configured address of {', '.join(missing)}: not {network.name}, or a wrong network file")
+
+
+async def client_of(rpc: RpcDoor) -> str:
+    """What a node says it is, bounded and stripped. Raises: ChainFault."""
+    (client,) = await rpc.batch([("web3_clientVersion", [])])
+    return clean(None if isinstance(client, RpcRefused) else client, CLIENT_LENGTH_MAX)
 
 
 # --- simulation -----------------------------------------------------------------------------------------------------
@@ -219,7 +241,8 @@ async def _clock_offset_ms(rpc: RpcDoor, clock: Clock) -> int:
     return max(offsets)
 
 
-async def _code_missing(rpc: RpcDoor, network: Network) -> tuple[str, ...]:
+async def code_missing(rpc: RpcDoor, network: Network) -> tuple[str, ...]:
+    """Name the configured contracts that have no code on a node. Raises: ChainFault."""
     contracts = network.contracts()
     answers: Sequence[object] = await rpc.batch([("eth_getCode", [address, "latest"]) for address in contracts.values()])
     return tuple(name for name, code in zip(contracts, answers, strict=True) if isinstance(code, RpcRefused) or not hex_bytes(code))

@@ -18,7 +18,7 @@ from chain.header import Header, header_of, header_request
 from chain.logs import LogFilter
 from chain.network import Network
 from chain.pools import CREATIONS
-from chain.probe import Capabilities, probe
+from chain.probe import LOCAL_CHAIN, Capabilities, probe
 from chain.router import Tx
 from chain.rpc import RpcDoor, RpcRefused
 from chain.selftest_market import code_findings, pool_findings, price_findings, slot_findings
@@ -101,7 +101,7 @@ def _node_findings(found: Capabilities, network: Network, head: Header) -> list[
     return [
         Finding("node", "client", verdict(bool(found.client), NOTED), found.client or "does not say"),
         Finding("node", "chain id", verdict(found.chain_id == network.chain_id), f"{found.chain_id}, expected {network.chain_id}"),
-        Finding("node", "block 0", FINE, found.block0_hash),
+        _block_0(found, network),
         Finding("node", "newest block", FINE, f"{head.block}, base fee {head.base_fee_wei} wei"),
         Finding(
             "node", "clock", verdict(not wall or abs(off_ms) <= CLOCK_OFF_MS_MAX),
@@ -112,6 +112,14 @@ def _node_findings(found: Capabilities, network: Network, head: Header) -> list[
             "hashed as on Ethereum" if found.headers_sealed else "hashed over other fields: they are taken at the node's word",
         ),
     ]  # fmt: skip
+
+
+def _block_0(found: Capabilities, network: Network) -> Finding:
+    if network.block0_hash is None:
+        why = "each local chain has its own" if network.name == LOCAL_CHAIN else "its network file names none, so that nothing here can be compared with it"
+        return Finding("node", "block 0", NOTED, f"{found.block0_hash}; {why}")
+    same = found.block0_hash == network.block0_hash
+    return Finding("node", "block 0", verdict(same), found.block0_hash if same else f"{found.block0_hash}, expected {network.block0_hash}: another chain")
 
 
 def _simulation_findings(found: Capabilities) -> list[Finding]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ops.settings import Settings
 
 Answer = tuple[str, dict[str, object], bool]
 """Text, data, and whether all is as it should be."""
@@ -20,13 +24,16 @@ def add_chain(commands: argparse._SubParsersAction[argparse.ArgumentParser], say
     truth = commands.add_parser("truth", help="run mined swaps of a chain again by simulation and say what differs", allow_abbrev=False)
     truth.add_argument("--swaps", type=_count, default=100, metavar="N", help="how many; 100 if left out")
     truth.add_argument("--from-block", type=_count, metavar="N", help="walk forward from this block; else back from the newest")
-    truth.add_argument("--wait", type=_count, default=0, metavar="SECONDS", help="follow new blocks for so long when those at hand are not enough")
+    truth.add_argument(
+        "--wait", type=_count, metavar="SECONDS",
+        help="follow new blocks for so long when those at hand are not enough; if left out not at all, on devnet until there are enough or no block comes",
+    )  # fmt: skip
     _add(truth, say, truth_asked)
 
 
 def _add(command: argparse.ArgumentParser, say: Says, asks: Callable[[argparse.Namespace], Coroutine[Any, Any, Answer]]) -> None:
     command.add_argument("url", metavar="URL", help="the node's address, with limits behind it as in REFEREE_RPC_URLS; never printed")
-    command.add_argument("--network", default="robinhood", metavar="NAME", help="robinhood (if left out) or devnet")
+    command.add_argument("--network", metavar="NAME", help="robinhood or devnet; if left out devnet at the address of this home's own local chain, else robinhood")
     command.add_argument("--json", action="store_true", help="answer with one JSON object")
 
     def does(asked: argparse.Namespace) -> int:
@@ -44,7 +51,8 @@ def probe_asked(asked: argparse.Namespace) -> Coroutine[Any, Any, Answer]:
     from ops.settings import load_settings
     from ops.width import text_width
 
-    return probed_node(load_settings(), asked.url, asked.network, asked.rivals, SystemClock(), text_width())
+    settings = load_settings()
+    return probed_node(settings, asked.url, _network(settings, asked), asked.rivals, SystemClock(), text_width())
 
 
 def truth_asked(asked: argparse.Namespace) -> Coroutine[Any, Any, Answer]:
@@ -54,8 +62,19 @@ def truth_asked(asked: argparse.Namespace) -> Coroutine[Any, Any, Answer]:
     from ops.settings import load_settings
     from ops.width import text_width
 
-    wanted = Wanted(swaps=asked.swaps, from_block=asked.from_block, wait_s=asked.wait)
-    return truth_of_chain(load_settings(), asked.url, asked.network, wanted, SystemClock(), text_width())
+    settings, wanted = load_settings(), Wanted(swaps=asked.swaps, from_block=asked.from_block, wait_s=asked.wait)
+    return truth_of_chain(settings, asked.url, _network(settings, asked), wanted, SystemClock(), text_width(), tell=_say_beside)
+
+
+def _network(settings: Settings, asked: argparse.Namespace) -> str:
+    """The network that was named, else that of the address."""
+    from ops.home_chain import network_of
+
+    return asked.network or network_of(settings.home, asked.url.partition("|")[0].strip()) or "robinhood"
+
+
+def _say_beside(text: str) -> None:
+    print(f"referee: {text}", file=sys.stderr, flush=True)
 
 
 def _count(text: str) -> int:

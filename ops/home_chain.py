@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from chain.devnet import process
 from chain.devnet.process import Progress, nobody
@@ -20,6 +21,7 @@ from referee.onchain.board import Desk
 from referee.onchain.state import WindowState
 
 DEVNET = "devnet"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOOK_MS = 1_000
 """How often a running window looks whether its chain lives."""
 
@@ -74,6 +76,20 @@ class HomeChain:
 
     async def _standing(self) -> Standing | None:
         return await asyncio.to_thread(process.status, self.home)
+
+
+def network_of(home: Path, url: str) -> str | None:
+    """The local chain's network where an address is that of this home's own chain; else none."""
+    parts, standing = urlsplit(url), process.status(home)
+    own = standing is not None and standing.alive and parts.hostname in LOOPBACK and _port(parts) == urlsplit(standing.url).port
+    return DEVNET if own else None
+
+
+def _port(parts: SplitResult) -> int | None:
+    try:
+        return parts.port
+    except ValueError:
+        return None
 
 
 def anchor_of(state: WindowState, found: Standing | None) -> int | None:

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from chain.aggregators.rivals import Rivals, rivals_named
 from chain.finding import DIFFERS, UNKNOWN
 from chain.network import Network
+from chain.probe import client_of, refuse_local_node
 from chain.rpc import RpcDoor
 from chain.selftest import SelfTest, self_test
 from ledgers.clock import Clock
@@ -32,11 +33,12 @@ Probed = tuple[str, dict[str, object], bool]
 
 
 async def probed_node(settings: Settings, url: str, network_name: str, rival_names: str, clock: Clock, width: int = TEXT_WIDTH) -> Probed:
-    """Test a node against a network. Raises: BadSettings, BadWindow, WrongUse; ChainFault when it does not answer."""
+    """Test a node against a network. Raises: BadSettings, BadWindow, WrongUse; ChainFault when it does not answer, or is a development node."""
     network, lane = network_named(network_name), lane_of(url, LANE, "the URL that was named")
     async with AsyncExitStack() as closing:
         door = RpcDoor([lane], clock=clock)
         closing.push_async_callback(door.close)
+        refuse_local_node(await client_of(door), network)
         rivals = _rivals(settings, network, rival_names, clock)
         if rivals is not None:
             closing.push_async_callback(rivals.close)
@@ -54,6 +56,11 @@ def _rivals(settings: Settings, network: Network, names: str, clock: Clock) -> R
         raise WrongUse(str(error)) from None
 
 
+def label_of(network: Network, tested: SelfTest) -> str:
+    """The chain's label; of a node without the network's contracts nothing bears it."""
+    return f"not known to be {network.label}" if tested.capabilities.code_missing else network.label
+
+
 def _table(network: Network, tested: SelfTest) -> Table:
     found = tested.findings
     counted = Counter(finding.verdict for finding in found)
@@ -61,7 +68,7 @@ def _table(network: Network, tested: SelfTest) -> Table:
     return Table(
         name="probe",
         title=f"What the node can do for {network.name}",
-        basis=Basis(label=network.label, n=len(found), of="self-tests", claim=claim),
+        basis=Basis(label=label_of(network, tested), n=len(found), of="self-tests", claim=claim),
         columns=COLUMNS,
         rows=tuple((finding.part, finding.what, finding.verdict, finding.found) for finding in found),
         note=SAID[tested.holds],

@@ -16,7 +16,7 @@ from chain.network import load_network
 from chain.reenact import Reenacted, reenact
 from chain.rpc import Lane, RpcDoor
 from ledgers.clock import SystemClock
-from ops.reenacting import Wanted, told_of
+from ops.reenacting import Walk, Wanted, told_of
 from tests.chain.nitro import nitro_node
 from tests.chain.street import walk
 
@@ -48,7 +48,7 @@ async def _main() -> int:
         with Devnet.build(seed=7, height=40) as chain:
             async with nitro_node(chain.url) as node:
                 rows, labels = await run_again(chain, node.url if shape != "as it is" else chain.url)
-        text, _, holds = told_of(NETWORK, Wanted(swaps=SWAPS), rows, labels)
+        text, _, holds = told_of(NETWORK, Wanted(swaps=SWAPS), Walk(rows), labels)
         print(f"The local chain's node {shape}\n\n{text}")
         wrong += not holds
     return 1 if wrong else 0

@@ -25,6 +25,14 @@ def test_the_real_chain_loads_with_lower_case_addresses():
     assert all(address == address.lower() for address in network.contracts().values())
 
 
+def test_the_hash_of_block_0_may_be_left_out_and_must_be_one():
+    assert load_network("robinhood").block0_hash is None
+    network = network_of(altered(block0_hash="0x" + "AB" * 32), "some.toml")
+    assert network.block0_hash == "0x" + "ab" * 32 and "block0_hash" not in network.contracts()
+    with pytest.raises(ValueError, match="some.toml: block0_hash: expected 0x and 64 hex digits"):
+        network_of(altered(block0_hash="0x12"), "some.toml")
+
+
 def test_the_poster_is_not_a_contract():
     network = load_network("robinhood")
     assert network.fee_recipient not in network.contracts().values()

@@ -127,4 +127,17 @@ async def test_a_network_whose_contracts_are_not_there_is_turned_away(devnet):
     elsewhere = load_network("robinhood")
     found = await probed(door_to(devnet.url), network=elsewhere)
     with pytest.raises(ChainFault, match="missing_code: no code at the configured address of .*quoter_v2"):
-        check_identity(found, elsewhere)
+        check_identity(replace(found, client="nitro/v3.7.2"), elsewhere)
+
+
+async def test_a_development_node_is_never_a_real_chain_whatever_it_holds(devnet):
+    found = await probed(door_to(devnet.url))
+    with pytest.raises(ChainFault, match="local_node: the node says it is anvil/.*a development node: .* not robinhood, whatever its id"):
+        check_identity(replace(found, code_missing=()), load_network("robinhood"))
+
+
+async def test_a_block_0_that_the_network_file_names_is_held_to(devnet):
+    found = await probed(door_to(devnet.url))
+    check_identity(found, replace(NETWORK, block0_hash=devnet.block_hash(0)))
+    with pytest.raises(ChainFault, match="wrong_identity: expected block 0 0x77"):
+        check_identity(found, replace(NETWORK, block0_hash="0x" + "77" * 32))

@@ -64,6 +64,15 @@ async def test_another_chain_id_differs(street):
     assert (await findings_of(door_to(street.url), replace(NETWORK, chain_id=4664)))["chain id"][0] == DIFFERS
 
 
+async def test_block_0_is_compared_with_the_network_files_or_said_to_be_comparable_with_nothing(street):
+    door, own = door_to(street.url), street.block_hash(0)
+    assert (await findings_of(door))["block 0"] == (NOTED, f"{own}; each local chain has its own")
+    assert (await findings_of(door, replace(NETWORK, block0_hash=own)))["block 0"] == (FINE, own)
+    assert (await findings_of(door, replace(NETWORK, block0_hash="0x" + "77" * 32)))["block 0"][0] == DIFFERS
+    said = (await findings_of(door, replace(NETWORK, name="elsewhere")))["block 0"]
+    assert said == (NOTED, f"{own}; its network file names none, so that nothing here can be compared with it")
+
+
 async def test_a_chain_on_wall_time_must_be_near_it(street):
     wall = replace(NETWORK, clock="wall")
     head_ms = int(street.node.call("eth_getBlockByNumber", ["latest", False])["timestamp"], 16) * 1_000

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from chain.devnet import process
 from chain.devnet.devnet import Devnet
 from ledgers.clock import SystemClock
 from ledgers.errors import ChainFault
 from ops import cli
+from ops.home_chain import network_of
 from ops.probing import probed_node
 from ops.reading import WrongUse
+from ops.reenacting import Wanted, truth_of_chain
 from ops.settings import BadSettings, Settings
 from tests.chain.nitro import nitro_node
 from tests.onchain.lying import lying_node
 
+ROOT = Path(__file__).parents[2]
 KEY = "s3cr3t-k3y-0123456789abcdef"
 
 
@@ -44,10 +53,32 @@ def test_the_answer_as_json_has_every_finding(street, capsys):
     assert {row["part"] for row in told["rows"]} >= {"node", "methods", "simulation", "gas", "limits", "code", "prices", "slots"}
 
 
-def test_another_network_differs(street, capsys):
-    assert cli.main(["probe", street.url]) == 1
-    told = capsys.readouterr().out
-    assert "6 differ" in told and "have code" in told and "nothing should be" in told
+@pytest.mark.parametrize("command", ["probe", "truth"])
+def test_a_development_node_is_not_taken_for_a_real_chain(street, capsys, command):
+    for network in ((), ("--network", "robinhood")):
+        assert cli.main([command, street.url, *network]) == 3
+        told = capsys.readouterr()
+        assert told.out == "" and "a development node: a chain of somebody's own and not robinhood" in told.err
+
+
+async def test_a_node_without_the_networks_contracts_differs_and_does_not_bear_its_name(street):
+    async with nitro_node(street.url) as node:
+        text, _, holds = await probed(node.url, "robinhood")
+        with pytest.raises(ChainFault, match="missing_code"):
+            await truth_of_chain(Settings(), node.url, "robinhood", Wanted(swaps=1), SystemClock())
+    assert not holds and "not known to be robinhood · n =" in text and "have code" in text and "nothing should be" in text
+    assert "nothing here can be compared with it" in text.replace("\n", " ")
+
+
+def test_at_the_address_of_the_homes_own_chain_no_network_has_to_be_named(tmp_path):
+    try:
+        up = asyncio.run(process.up(tmp_path, clock=SystemClock(), seed=21))
+        command = [sys.executable, "-m", "ops.cli", "probe", up.url.replace("127.0.0.1", "localhost") + "/|rps=1000"]
+        said = subprocess.run(command, env={**os.environ, "REFEREE_HOME": str(tmp_path)}, cwd=ROOT, capture_output=True, text=True, timeout=120)
+        assert said.returncode == 0 and "What the node can do for devnet" in said.stdout
+        assert network_of(tmp_path, "http://127.0.0.1:9") is network_of(tmp_path, "http://node.example:99999") is None
+    finally:
+        asyncio.run(process.down(tmp_path, clock=SystemClock()))
 
 
 def test_a_node_that_does_not_answer_is_the_outsides_fault_and_its_address_is_not_shown(capsys):

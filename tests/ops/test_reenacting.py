@@ -29,13 +29,18 @@ def street():
         yield chain
 
 
+def flat(text: str) -> str:
+    """Text without its line breaks, which fall where the width has them."""
+    return " ".join(text.split())
+
+
 async def told(url: str, clock=None, **wanted):
     return await truth_of_chain(Settings(), url, "devnet", Wanted(**wanted), clock or SystemClock())
 
 
 def test_swaps_of_the_local_chain_are_all_equal(street, capsys):
     assert cli.main(["truth", street.url, "--network", "devnet", "--swaps", "20"]) == 0
-    said = capsys.readouterr().out
+    said = flat(capsys.readouterr().out)
     assert "n = 20 mined swaps" in said and "all equal" in said and "v4 with a hook" in said
     assert "swap_router_02" in said and "griddle router" in said
 
@@ -48,8 +53,11 @@ def test_as_json_every_swap_is_told(street, capsys):
 
 
 def test_fewer_swaps_than_asked_for_is_said(street, capsys):
-    assert cli.main(["truth", street.url, "--network", "devnet", "--swaps", "1000"]) == 1
-    assert "of the 1000 swaps asked for" in capsys.readouterr().out
+    assert cli.main(["truth", street.url, "--network", "devnet", "--swaps", "1000", "--wait", "1"]) == 1
+    said = capsys.readouterr()
+    text = flat(said.out)
+    assert "Not enough: " in text and f"no more was mined: all {street.height - 1} blocks of the chain were read; new blocks were followed for 1 s" in text
+    assert said.err.count("of 1000 swaps in the blocks at hand; new blocks are followed") == 1
 
 
 async def test_from_a_block_on_the_oldest_come_first(street):
@@ -62,7 +70,7 @@ async def test_on_a_node_in_nitros_shapes_the_l1_part_is_within_its_padding(stre
     async with nitro_node(street.url) as node:
         text, data, holds = await told(node.url, swaps=20)
     assert holds and all(0 < swap["l1_gas_mined"] < swap["l1_gas_simulated"] for swap in data["swaps"])
-    assert "L1 part within its padding" in text
+    assert "L1 part within its padding" in flat(text)
 
 
 async def test_new_blocks_are_followed_for_as_long_as_is_asked(chain):
@@ -73,8 +81,25 @@ async def test_new_blocks_are_followed_for_as_long_as_is_asked(chain):
             chain.step()
 
     first = chain.height
-    _, data, holds = await told(chain.url, Following(), swaps=3, from_block=first, wait_s=60)
-    assert holds and all(swap["block"] > first - 1 for swap in data["swaps"])
+    for wait_s in (60, None):  # the local chain is followed until there are enough
+        _, data, holds = await told(chain.url, Following(), swaps=3, from_block=first, wait_s=wait_s)
+        assert holds and data["ended"] == "" and all(swap["block"] > first - 1 for swap in data["swaps"])
+
+
+async def test_a_local_chain_that_stands_still_is_not_followed_for_ever(street):
+    class Passing(SystemClock):
+        """Lets a second pass whenever somebody waits."""
+
+        passed_ms = 0
+
+        def monotonic_ms(self) -> int:
+            return super().monotonic_ms() + self.passed_ms
+
+        async def sleep_until(self, ts_ms: int) -> None:
+            self.passed_ms += 1_000
+
+    _, data, holds = await told(street.url, Passing(), swaps=1_000)
+    assert not holds and data["ended"].endswith("for 10 s")
 
 
 async def test_a_difference_is_told_with_its_cause(street):
@@ -84,7 +109,7 @@ async def test_a_difference_is_told_with_its_cause(street):
     async with lying_node(street.url) as node:
         node.by("eth_simulateV1", dearer)
         text, data, holds = await told(node.url, swaps=3)
-    assert not holds and "3 differ" in text and "l2_gas" in text
+    assert not holds and "3 differ" in flat(text) and "l2_gas" in text
     assert data["causes"]["rows"][0]["swaps"] == 3
 
 
@@ -94,15 +119,16 @@ async def test_states_that_are_gone_end_the_walk(street):
 
     async with lying_node(street.url) as node:
         node.lie(alter=gone)
-        _, data, holds = await told(node.url, swaps=3)
-    assert not holds and data["compared"] == 0
+        _, data, holds = await told(node.url, swaps=3, wait_s=0)
+    assert not holds and data["compared"] == 0 and data["ended"].startswith("the node no longer has the states of blocks ")
 
 
 async def test_pruned_logs_end_the_walk(street):
     async with nitro_node(street.url) as node:
         node.oldest_block = street.height + 1
-        _, data, holds = await told(node.url, swaps=3)
+        text, data, holds = await told(node.url, swaps=3, wait_s=0)
     assert not holds and data["compared"] == 0
+    assert "Not enough: 0 of the 3 swaps asked for could be run again; the node no longer has the blocks" in flat(text)
 
 
 async def test_a_node_of_another_chain_is_a_fault(street):
