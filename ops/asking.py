@@ -8,9 +8,9 @@ from decimal import ROUND_DOWN, Decimal, localcontext
 
 import orjson
 
-from chain.address import checksum_ok
+from chain.address import checksum_ok, is_address
 from chain.tokens import TokenFacts
-from chain.trade import PROVEN
+from chain.trade import PROVEN, REVERTED
 from ledgers.clock import SystemClock
 from ledgers.events import Event, encode, kind_of
 from ledgers.layout import labelled
@@ -58,7 +58,9 @@ BOARD_COLUMNS = (
 
 def token_typed(text: str) -> str:
     """Read a token's address. Raises: WrongUse."""
-    if not checksum_ok(text):
+    if is_address(text) and not checksum_ok(text):
+        raise WrongUse(f"the capitals of {text} are not its EIP-55 checksum, so a digit may be wrong; write it in lower case to name it all the same")
+    if not is_address(text):
         raise WrongUse(f"a token is named by its address, 0x and 40 hex digits (lower case or EIP-55), found {plain(text)[:60]!r}")
     return text.lower()
 
@@ -71,8 +73,10 @@ def raw_typed(text: str, decimals: int, what: str) -> int:
         precise.prec = 120
         scaled = Decimal(text).scaleb(decimals)
         raw = int(scaled.to_integral_value(ROUND_DOWN))
-        if raw != scaled or raw <= 0:
-            raise WrongUse(f"{what} of {text} is not a whole number of base units above 0 ({decimals} decimals)")
+        if not scaled:
+            raise WrongUse(f"{what} of {text} is nothing; it must be above 0")
+        if raw != scaled:
+            raise WrongUse(f"{what} of {text} is not a whole number of base units ({decimals} decimals)")
     return raw
 
 
@@ -101,7 +105,7 @@ async def board_asked(settings: Settings, network: str | None, token: str, spend
 def board_text(seen: Onlooker, asked: OrderAsked, facts: TokenFacts, events: Sequence[Event], width: int) -> str:
     """Lay a board out: its rows best first, the gates, and what would become of the order on each ledger."""
     parts = [board_table(seen, board, facts).text(width) for board in events if isinstance(board, BoardTaken)]
-    lines = [*_gate_lines(events), *_outcome_lines(asked, facts, events)]
+    lines = [*_gate_lines(events), *_outcome_lines(asked, facts, events), *_sale_lines(asked, facts, events)]
     return "\n".join([*parts, *_laid_out(lines, width)]) + "\n"
 
 
@@ -176,6 +180,15 @@ def _outcome_lines(asked: OrderAsked, facts: TokenFacts, events: Sequence[Event]
                 yield "unproven", f"{ledgers_text(event.ledgers)}{plain(event.route)}: {plain(event.reason)}"
 
 
+def _sale_lines(asked: OrderAsked, facts: TokenFacts, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    """What is odd about a sale, for whoever wonders."""
+    rows = [row for event in events if isinstance(event, BoardTaken) for row in event.rows]
+    if asked.amount_raw is not None and facts.total_supply_raw is not None and int(asked.amount_raw) > facts.total_supply_raw:
+        yield "careful", f"that is more than there is of it: its supply is {_amount(TokenRaw(facts.total_supply_raw), facts)} by its own word"
+    if asked.side == "sell" and rows and all(row.status == REVERTED for row in rows if row.source == OWN):
+        yield "hint", f"every sale reverts; `referee token {asked.token}` tries what can be known about why"
+
+
 def board_data(seen: Onlooker, asked: OrderAsked, events: Sequence[Event]) -> dict[str, object]:
     """A board as JSON: every event as the journal would hold it."""
     told = [{"kind": kind_of(event), **orjson.loads(encode(event))} for event in events]
@@ -207,7 +220,7 @@ def _fact_lines(seen: Onlooker, facts: TokenFacts) -> Iterator[tuple[str, str]]:
     yield "supply", f"{supply} by its own word, decimals {facts.decimals if facts.decimals is not None else 'unknown'}"
     pools = seen.graph.pools_of(facts.address)
     hooked = sum(pool.hooked for pool in pools)
-    yield "pools", f"{counted(len(pools), 'pool')}, {hooked} of them with a hook"
+    yield "pools", f"{counted(len(pools), 'pool')}{f', {hooked} of them with a hook' if hooked else ''}" if pools else "none known, so that it cannot be traded here"
 
 
 async def _slot_kind(seen: Onlooker, token: str) -> str | None:
@@ -226,9 +239,9 @@ def _slot_lines(kind: str | None) -> Iterator[tuple[str, str]]:
 
 def _trial_lines(facts: TokenFacts, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
     boards = [event for event in events if isinstance(event, BoardTaken)]
-    proven = sum(row.status == PROVEN for board in boards for row in board.rows)
-    rows = sum(len(board.rows) for board in boards)
-    yield "tried", f"buying for {decimal_text(TRIED_WEI, ETH_DECIMALS)} ETH and selling it again: {proven} of {counted(rows, 'row')} proven"
+    own = [row for board in boards for row in board.rows if row.source == OWN]
+    proven, rows = sum(row.status == PROVEN for row in own), len(own)
+    yield "tried", f"buying for {decimal_text(TRIED_WEI, ETH_DECIMALS)} ETH and selling it again: " + (f"{proven} of {counted(rows, 'row')} of our own router proven" if rows else "our own router knows no way")
 
 
 def _facts_data(facts: TokenFacts) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,13 +14,17 @@ from ops.assembly import network_named, seats
 from ops.home_chain import DEVNET
 from ops.lines import counted, plain
 from ops.models import Models
+from ops.rival_routers import LOCAL, strangers_to
 from ops.settings import Settings
 from referee.onchain.cadence import ticks_in
 from referee.onchain.decision import Malformed, parse
+from referee.onchain.events import OrderAsked
 from referee.onchain.live import Seat
 from referee.onchain.window import BadWindow, StackPlan, Window, load_window
 
 REMARKS_MAX = 20
+POSITION = re.compile(r"(?P<run>w[0-9]{1,9}-(?P<stack>.+)-(?P<copy>[0-9]{1,9}))/(?P<tick>[0-9]{1,9})/[0-9]{1,9}", re.ASCII)
+"""A position's id."""
 
 
 def playable(settings: Settings, path: Path, clock: Clock) -> tuple[Window, dict[str, Seat]]:
@@ -49,6 +54,8 @@ def checked(settings: Settings, path: Path, clock: Clock) -> tuple[str, dict[str
 def _remarks(settings: Settings, window: Window, ticks: int) -> Iterator[str]:
     if window.network != DEVNET and not settings.lanes():
         yield f"to be played, network {window.network} needs REFEREE_RPC_URLS, the addresses of its nodes"
+    if strangers := strangers_to(settings, network_named(window.network)):
+        yield f"REFEREE_RIVALS names {', '.join(strangers)}, which the local chain does not know; it has {' and '.join(LOCAL)}"
     if window.tokens is not None:
         yield f"whether its {counted(len(window.tokens), 'token')} can be traded on {window.network} is seen only when it is played; orders of others are refused"
     for stack in window.stacks:
@@ -72,6 +79,20 @@ def _script_remarks(window: Window, stack: StackPlan, ticks: int) -> Iterator[st
         read = None if said is None else parse(said, window.ruled_by.orders_max)
         if isinstance(read, Malformed):
             yield f"stack {stack.name}: what the script says to tick {tick} is not a decision and will be recorded as malformed: {read.reason}: {read.detail}"
+        elif read is not None:
+            yield from (f"stack {stack.name}, tick {tick}: {remark}" for order in read.orders if (remark := _position_remark(stack, tick, order)))
+
+
+def _position_remark(stack: StackPlan, tick: int, order: OrderAsked) -> str:
+    """Say why a position that is to be closed can be none of the stack's own; which window it will be is not known before."""
+    if not order.position:
+        return ""
+    named = POSITION.fullmatch(order.position)
+    if named is None:
+        return f"close-lp names {plain(order.position)!r}, and a position is RUN/TICK/INDEX, the order that opened it, such as w1-{stack.name}-1/0/0"
+    if named["stack"] != stack.name or not 1 <= int(named["copy"]) <= stack.copies:
+        return f"close-lp names a position of {plain(named['run'])}, which is no run of this stack; those are w…-{stack.name}-1" + (f" to {stack.copies}" if stack.copies > 1 else "")
+    return f"close-lp names a position that is opened at tick {int(named['tick'])}, not before" if int(named["tick"]) >= tick else ""
 
 
 def _answer(line: ScriptLine) -> str | None:

@@ -34,7 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows few letters gets question marks, not a failure
-    asked = parser().parse_args(argv)
+    whole = parser()
+    asked = whole.parse_args(argv)
+    if asked.command is None:
+        whole.print_help()
+        return FINE
     try:
         code = asked.command(asked)
         sys.stdout.flush()
@@ -108,10 +112,20 @@ class OneSentence(argparse.ArgumentParser):
         self.exit(WRONG_USE, f"referee: {message}; `{self.prog} --help` says what can be asked\n")
 
 
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"referee {version('referee')}")
+        parser.exit(FINE)
+
+
 def parser() -> argparse.ArgumentParser:
     """Describe the command line."""
     whole = OneSentence(prog="referee", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
-    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    whole.set_defaults(command=None)
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND")
     _add_playing(commands)
     _add_reading(commands)
     add_market(commands, say)

@@ -139,7 +139,8 @@ def _said_of_value(event: Event) -> tuple[str, str] | None:
 
 def reverted_text(event: DelayedReverted) -> str:
     """Say why a delayed order reverted, and what that cost."""
-    return f"{event.reason}{detail_text(event.reason, event.detail)}; gas {eth_text(event.gas_wei, 8)} ETH is paid"
+    said = ": less would arrive than its bound allows" if event.arrival_raw is not None else detail_text(event.reason, event.detail)
+    return f"{event.reason}{said}; gas {eth_text(event.gas_wei, 8)} ETH is paid"
 
 
 def further_text(event: RunScored) -> str:

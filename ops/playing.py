@@ -14,15 +14,18 @@ from typing import TextIO
 from ledgers.clock import Clock, SystemClock
 from ledgers.report import Report
 from ledgers.store import Store
+from ops.assembly import network_named
 from ops.daemon import Played, play_file, play_on
 from ops.local_chain import ProgressLine
 from ops.metrics import Metrics, serve
 from ops.reporting import write_report
+from ops.rival_routers import LOCAL, strangers_to
 from ops.width import text_width
 from ops.settings import Settings
 from ops.tail import Seen, follow
 from ops.view import Screen, screen_for
 from referee.onchain.live import LiveWindow
+from referee.onchain.window import load_window
 
 OUTPUT_CLOSED = "nobody reads the output any more; the window goes on, and its report is written as ever"
 PAUSING = "pausing: nobody is woken any more, orders under way end (Ctrl-C again ends at once)"
@@ -47,6 +50,7 @@ def play(settings: Settings, asked: Asked) -> bool:
     Raises: whatever `play_file` and `play_on` do."""
     clock = SystemClock()
     metrics = Metrics(clock)
+    _say_strangers(settings, asked)
     with _served(metrics, asked.metrics_port):
         played = asyncio.run(_play(settings, asked, clock, metrics))
     for trouble in played.troubles:
@@ -58,6 +62,12 @@ def play(settings: Settings, asked: Asked) -> bool:
     print(f"\n{report.text(text_width())}")
     print(f"written to {paths[0].parent}: {', '.join(path.name for path in paths)}")
     return True
+
+
+def _say_strangers(settings: Settings, asked: Asked) -> None:
+    """Say once which rivals nobody will ask."""
+    if asked.file is not None and (strangers := strangers_to(settings, network_named(load_window(asked.file).network))):
+        print(f"referee: REFEREE_RIVALS names {', '.join(strangers)}, which the local chain does not know; it has {' and '.join(LOCAL)}", file=sys.stderr)
 
 
 def finished(settings: Settings, window_id: str) -> tuple[Report, tuple[Path, ...]]:

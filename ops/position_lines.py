@@ -21,6 +21,8 @@ from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityClosed, 
 ETHER_DECIMALS = 18
 DYNAMIC_FEE = 0x800000
 PLACES = 8
+ROUNDING_WEI = 10
+"""So many wei more or less are what rounding leaves of a difference."""
 POOL_CHARS, ID_CHARS_MAX = 10, 100
 DIGITS = 6
 """Digits that a price is shown with, the first that is not 0 included."""
@@ -60,7 +62,7 @@ def accrued_text(event: LiquidityAccrued, opened: LiquidityOpened, names: Names)
     healed = f", after its logs were read again ({plain_text(event.healed, ID_CHARS_MAX)})" if event.healed else ""
     crossed = f" across {_counted(event.crossings, 'tick')}" if event.crossings else ""
     fees = amounts_text((opened.asset0, opened.asset1), (event.fees0_raw, event.fees1_raw), names)
-    return f"position {event.position}: {_counted(event.swaps, 'swap')}{crossed} in blocks {event.from_block}–{event.to_block}{healed}; fees so far {fees}"
+    return f"position {event.position}: {_counted(event.swaps, 'swap')}{crossed} in {blocks_text(event.from_block, event.to_block)}{healed}; fees so far {fees}"
 
 
 def _booked_text(entry: Entry, account: str, names: Names) -> str:
@@ -76,6 +78,18 @@ def small_eth_text(amount: Wei) -> str:
     """Write wei as ether in few digits: an amount below their last place with its first two."""
     zeros = 18 - len(str(abs(int(amount))))
     return decimal_text(amount, 18, max(PLACES, zeros + 2)) if int(amount) else "0"
+
+
+def signed_eth_text(amount: Wei) -> str:
+    """Write a difference with its sign; what rounding leaves is about nothing."""
+    if 0 < abs(int(amount)) <= ROUNDING_WEI:
+        return "≈ 0"
+    return f"{'+' if int(amount) > 0 else ''}{small_eth_text(amount)}"
+
+
+def blocks_text(first: int, last: int) -> str:
+    """Name a span of blocks."""
+    return f"block {first}" if first == last else f"blocks {first}–{last}"
 
 
 def side_text(asset: str, names: Names) -> str:
@@ -124,7 +138,7 @@ def price_text(sqrt_price_x96: int, opened: LiquidityOpened, names: Names) -> st
 
 def share_text(opened: LiquidityOpened) -> str:
     """Say what part of the liquidity in range a position came to, or would come to where it lies."""
-    return f"out of range (in it {part_text(opened)})" if outside(opened) else part_text(opened)
+    return f"out of range when it was opened ({part_text(opened)} if the price were in it)" if outside(opened) else part_text(opened)
 
 
 def part_text(opened: LiquidityOpened) -> str:

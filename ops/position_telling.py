@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ledgers.events import Event
-from ledgers.money import Wei, mul_div_ceil
+from ledgers.money import TokenRaw, Wei, mul_div_ceil
 from ops.lines import because, counted, ledgers_text
 from ops.names import Names
-from ops.position_lines import accrued_text, amounts_text, outside, part_text, pool_text, price_text, range_text, share_text, small_eth_text, state_text, unit_text, where_text
+from ops.position_lines import accrued_text, amounts_text, blocks_text, outside, part_text, pool_text, price_text, range_text, share_text, signed_eth_text, small_eth_text, state_text, unit_text, where_text
 from ops.positions import LOST, OPEN, Kept
 from referee.onchain.events import OrderAsked
 from referee.onchain.liquidity import LP, LP_FEES, PPM
@@ -69,7 +69,7 @@ def _fees_line(kept: Kept, names: Names) -> str:
     in_eth = f" = {small_eth_text(worth.fees_wei)} ETH at block {worth.block}" if told and worth and not marked else marked
     if not kept.accruals:
         return "none counted yet"
-    blocks = f"blocks {kept.accruals[0].from_block}–{kept.accruals[-1].to_block}"
+    blocks = blocks_text(kept.accruals[0].from_block, kept.accruals[-1].to_block)
     return f"{amounts_text(kept.assets, kept.fees, names)}{in_eth}; computed from {counted(kept.swaps, 'swap')}, {counted(kept.crossings, 'tick')} crossed, {blocks}"
 
 
@@ -98,19 +98,20 @@ def _worth_chapters(kept: Kept) -> Iterator[Chapter]:
 
 
 def _signed(amount: Wei) -> str:
-    return f"{'+' if int(amount) > 0 else ''}{small_eth_text(amount)}"
+    return signed_eth_text(amount)
 
 
 # --- in the story of an order ---------------------------------------------------------------------------------------
 
 
-def asked_chapters(asked: OrderAsked) -> Iterator[Chapter]:
-    """Say what a liquidity order names."""
+def asked_chapters(asked: OrderAsked, assets: tuple[str, str] | None, names: Names) -> Iterator[Chapter]:
+    """Say what a liquidity order names; amounts in base units where it is not known what the pool's sides are booked as."""
     if asked.position:
         yield "position", asked.position
         return
     yield "pool", asked.pool
-    yield "at most", f"{asked.amount0_raw} base units of its token 0 and {asked.amount1_raw} of its token 1"
+    raws = [TokenRaw(int(raw or 0)) for raw in (asked.amount0_raw, asked.amount1_raw)]
+    yield "at most", amounts_text(assets, raws, names) if assets else f"{asked.amount0_raw} base units of its token 0 and {asked.amount1_raw} of its token 1"
 
 
 def opening_chapters(event: LiquidityOpened, names: Names) -> Iterator[Chapter]:
@@ -130,7 +131,7 @@ def accrual_chapters(events: Sequence[Event], opened: LiquidityOpened, names: Na
     told = [event for event in events if isinstance(event, LiquidityAccrued) and event.position == opened.position]
     moved = [event for event in told if event.swaps or event.healed]
     if told and not moved:
-        yield "earned", f"no swap in its pool in blocks {told[0].from_block}–{told[-1].to_block}"
+        yield "earned", f"no swap in its pool in {blocks_text(told[0].from_block, told[-1].to_block)}"
     if len(moved) > ACCRUALS_SHOWN_MAX:
         yield "earned", f"… {counted(len(moved) - ACCRUALS_SHOWN_MAX, 'earlier span')}"
     for event in moved[-ACCRUALS_SHOWN_MAX:]:

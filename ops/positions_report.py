@@ -11,7 +11,7 @@ from ledgers.money import TokenRaw, Wei, decimal_text
 from ledgers.report import Basis, Cell, Column, Said, Table
 from ops.lists import short_run
 from ops.names import Names, names_in, network_names
-from ops.position_lines import amounts_text, bounds_text, pool_text, range_text, small_eth_text, unit_text
+from ops.position_lines import amounts_text, bounds_text, pool_text, range_text, signed_eth_text, small_eth_text, unit_text
 from ops.positions import LOST, OPEN, Kept, Positions
 from referee.onchain.events import LEDGERS, BundleShown, WindowOpened
 from referee.onchain.liquidity_events import LiquidityOpened
@@ -146,4 +146,4 @@ def _eth(amount: Wei | None) -> Said | None:
 
 
 def _signed(amount: Wei) -> Said:
-    return Said(f"{'+' if int(amount) > 0 else ''}{small_eth_text(amount)}", decimal_text(amount, 18))
+    return Said(signed_eth_text(amount), decimal_text(amount, 18))

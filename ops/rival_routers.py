@@ -47,6 +47,11 @@ def rivals_of(settings: Settings, network: Network, clock: Clock) -> AskedRivals
     return Rivals(found, clock, wait_ms_max=BUDGET_WAIT_MS) if found else None
 
 
+def strangers_to(settings: Settings, network: Network) -> tuple[str, ...]:
+    """Rivals that the settings name and the local chain does not have; they are not asked there."""
+    return tuple(name for name in settings.rival_names() if network.name == DEVNET and name not in (*LOCAL, ALL, NONE))
+
+
 class HomeRivals:
     """The rival of a home's local chain, found anew whenever the chain was built again."""
 

@@ -48,7 +48,7 @@ def _headed(head: str, width: int) -> list[str]:
 def _chapters(story: RunStory, order: OrderStory) -> Iterator[tuple[str, str]]:
     yield "asked", asked_text(order.asked, story.names)
     pooled = order.asked.side in (OPEN_LP, CLOSE_LP)
-    yield from asked_chapters(order.asked) if pooled else [("token", order.asked.token)]
+    yield from asked_chapters(order.asked, _pool_sides(story, order.asked.pool), story.names) if pooled else [("token", order.asked.token)]
     for _, event in story.turns.get(order.tick, []):
         yield from _turn_chapter(story, event)
     for _, event in order.seen:
@@ -98,13 +98,25 @@ def _order_chapter(story: RunStory, order: OrderStory, event: Event) -> Iterator
             yield "simulated", f"{ledgers_text(event.ledgers)}at block {event.pin.block} ({event.pin.block_hash[:HASH_SHOWN]}…); evidence {event.evidence_sha256[:HASH_SHOWN]}…"
             yield from _outcome_chapter(story, event)
         case DelayedReverted():
-            yield "reverted", f"{ledgers_text(event.ledgers)}{reverted_text(event)}"
+            yield "reverted", f"{ledgers_text(event.ledgers)}{reverted_text(event)}{_bound_text(story, order, event)}"
         case OrderSkipped():
             yield "skipped", f"{ledgers_text(event.ledgers)}{event.reason}{because(event.detail)}"
         case OrderRefused() | OrderNotFilled():
             line = line_of(event, story.names)
             said, label = line.text if line else "", "refused" if isinstance(event, OrderRefused) else "not filled"
             yield label, said.replace(f"{label}: ", "", 1).replace(f"{label} ", "", 1)
+
+
+def _bound_text(story: RunStory, order: OrderStory, event: DelayedReverted) -> str:
+    board = next((seen for _, seen in order.seen if isinstance(seen, FurtherBoardTaken) and seen.ledgers == event.ledgers), None)
+    if board is None or event.arrival_raw is None:
+        return ""
+    return f"; {_amount(story, board, event.arrival_raw)} would arrive, at least {_amount(story, board, board.least_raw)} must"
+
+
+def _pool_sides(story: RunStory, pool: str) -> tuple[str, str] | None:
+    """What the sides of a pool are booked as, as far as the run's positions tell."""
+    return next((kept.assets for kept in story.positions.all() if kept.opened.pool == pool), None)
 
 
 def _outcome_chapter(story: RunStory, event: LiquidityOpened | LiquidityClosed) -> Iterator[tuple[str, str]]:
@@ -239,7 +251,7 @@ def _turns_text(story: RunStory) -> str:
     events = [event for turn in story.turns.values() for _, event in turn]
     woken, answered = sum(isinstance(event, Woken) for event in events), sum(isinstance(event, TurnPlayed) and event.outcome == "ANSWERED" for event in events)
     missed = sum(isinstance(event, TickMissed) for event in events)
-    return f"{woken} woken, {answered} answered, {missed} ticks missed"
+    return f"{woken} woken, {answered} answered, {counted(missed, 'tick')} missed"
 
 
 def _undecided_texts(story: RunStory) -> Iterator[str]:

@@ -266,7 +266,7 @@ def load_window(path: Path) -> Window:
         file = WindowFile.model_validate(text)
     except ValidationError as error:
         raise BadWindow(f"{path.name}: {_sentence(error)}") from None
-    return _window(file, lambda script: _read(path.parent / script, SCRIPT_BYTES_MAX, "script"))
+    return _window(file, lambda script: _read_script(path, script))
 
 
 def restored(canonical: bytes, blob: Callable[[str], bytes | None]) -> Window:
@@ -336,6 +336,13 @@ def _read(path: Path, bytes_max: int, what: str) -> bytes:
     if len(data) > bytes_max:
         raise BadWindow(f"the {what} {path.name} is larger than {bytes_max} bytes")
     return data
+
+
+def _read_script(path: Path, script: str) -> bytes:
+    try:
+        return _read(path.parent / script, SCRIPT_BYTES_MAX, "script")
+    except BadWindow as error:
+        raise BadWindow(f"{path.name}: {error}, looked for at {(path.parent / script).absolute()}") from None
 
 
 def _kept(blob: Callable[[str], bytes | None], sha256: str) -> bytes:

@@ -117,14 +117,14 @@ def test_a_recorded_window_with_a_missing_script_is_corrupt(tmp_path):
         ({}, {"baseline": None, "model": '"m"'}, "window.toml: [[stack]] 1: stack random names a model and needs a `harness`"),
         ({}, {"plan": '"none"'}, "window.toml: [[stack]] 1: stack random has no model, and `plan` is for models only"),
         ({}, {"baseline": None}, "window.toml: [[stack]] 1: stack random needs one of `baseline`, `script` and `model`, and not two"),
-        ({}, {"baseline": None, "script": '"gone.jsonl"'}, "cannot read the script gone.jsonl: No such file or directory"),
+        ({}, {"baseline": None, "script": '"gone.jsonl"'}, "window.toml: cannot read the script gone.jsonl: No such file or directory, looked for at {folder}/gone.jsonl"),
         ({"length_s": "604800", "interval_s": "1"}, {"copies": "64"}, "window.toml: 38707200 turns are more than the 1000000 that one window may have"),
     ],
 )
 def test_a_bad_window_is_one_clear_sentence(tmp_path, top, stack, sentence):
     with pytest.raises(BadWindow) as refused:
         load_window(written(tmp_path, top, stack))
-    assert str(refused.value) == sentence
+    assert str(refused.value) == sentence.replace("{folder}", str(tmp_path))
 
 
 @pytest.mark.parametrize("top", [{"length_s": "10"}, {"length_s": "604800", "interval_s": "60"}, {"interval_s": "1"}, {"interval_s": "60"}])

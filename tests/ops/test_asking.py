@@ -46,6 +46,26 @@ def test_a_token_is_named_by_its_address_only(text):
         token_typed(text)
 
 
+def test_nothing_and_a_wrong_checksum_are_named_as_such():
+    with pytest.raises(WrongUse, match="--sell of 0.0 is nothing"):
+        raw_typed("0.0", 6, "--sell")
+    with pytest.raises(WrongUse, match="EIP-55 checksum"):
+        token_typed("0x71C95911e9a5d330f4d621842ec243ee1343292e")
+
+
+async def test_a_sale_of_more_than_there_is_and_one_that_never_goes_through_say_so(chain):
+    ground = await Ground.on(chain)
+    seen = await seen_on(ground)
+    leaf, trap = (chain.deployment.token(name).address for name in ("LEAF", "honeypot"))
+    supply = (await seen.facts(leaf)).total_supply_raw
+    told = []
+    for asked in (sale(leaf, supply + 1), sale(leaf, supply // 10**6), sale(trap, 10**18)):
+        told.append(board_text(seen, asked, await seen.facts(asked.token), await seen.referee(asked), 100))
+    assert ["more than there is of it" in text for text in told][:2] == [True, False]
+    assert [f"`referee token {trap}`" in " ".join(text.split()) for text in told] == [False, False, True]
+    await ground.close()
+
+
 async def test_a_board_shows_every_row_and_the_one_that_would_fill(chain):
     ground = await Ground.on(chain)
     token = chain.deployment.token("LEAF").address

@@ -47,3 +47,21 @@ def test_tokens_are_seen_only_when_played(tmp_path):
 @pytest.mark.parametrize("name", ["first", "scripted", "liquidity"])
 def test_shipped_windows_have_nothing_to_remark(tmp_path, name):
     assert checked(Settings(home=tmp_path), ROOT / f"ops/windows/{name}.toml", SystemClock())[1]["notes"] == []
+
+
+CLOSING = '{{"tick": 3, "decision": {{"schema": "decision/1", "orders": [{{"type": "close-lp", "position": "{position}"}}]}}}}'
+
+
+@pytest.mark.parametrize("position, said", [
+    ("s-1", "a position is RUN/TICK/INDEX"), ("w1-other-1/0/0", "no run of this stack"), ("w1-s-2/0/0", "no run of this stack"),
+    ("w1-s-1/3/0", "opened at tick 3, not before"), ("w7-s-1/0/0", ""),
+])  # fmt: skip
+def test_a_position_that_no_run_of_the_stack_can_have_is_said(tmp_path, position, said):
+    notes = notes_of(tmp_path, CLOSING.format(position=position))
+    assert said in notes and bool(said) == bool(notes)
+
+
+def test_rivals_that_the_local_chain_does_not_have_are_said(tmp_path):
+    settings = Settings(home=tmp_path, rivals="lifi, 0x")
+    text, _ = checked(settings, ROOT / "ops/windows/first.toml", SystemClock())
+    assert "REFEREE_RIVALS names lifi, which the local chain does not know; it has kyberswap and 0x" in text

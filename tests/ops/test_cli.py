@@ -66,10 +66,16 @@ def used_home(tmp_path_factory) -> Path:
 # --- wrong use ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [(), ("fly",), ("show",), ("devnet", "sideways"), ("run", "--metrics", "0", "x.toml"), ("runs", "--jso")])
+@pytest.mark.parametrize("arguments", [("fly",), ("show",), ("devnet", "sideways"), ("run", "--metrics", "0", "x.toml"), ("runs", "--jso")])
 def test_wrong_use_exits_2_and_leaves_nothing(arguments, home):
     done = referee(*arguments, home=home)
     assert done.returncode == 2 and is_one_sentence(done) and "--help` says what can be asked" in done.stderr and not home.exists()
+
+
+@pytest.mark.parametrize("arguments, said", [((), "commands:"), (("--version",), "referee 0.")])
+def test_a_bare_command_says_what_can_be_asked_and_which_version_it_is(arguments, said, home):
+    done = referee(*arguments, home=home)
+    assert done.returncode == 0 and said in done.stdout and not done.stderr and not home.exists()
 
 
 BAD_WINDOWS = {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from chain.liquidity.ticks import TICK_MAX, sqrt_price_at
 from ledgers.money import TokenRaw, Wei
 from ops.names import TokenName, network_names
-from ops.position_lines import _digits, asked_liquidity_text, range_text, share_text, small_eth_text
+from ops.position_lines import _digits, asked_liquidity_text, range_text, share_text, signed_eth_text, small_eth_text
 from ops.position_telling import position_chapters
 from ops.positions import ABOVE, BELOW, CLOSED, INSIDE, LOST, OPEN
 from ops.reporting import account_of, report_of
@@ -95,12 +95,16 @@ def test_a_range_of_unknown_decimals_is_told_in_base_units():
 
 def test_a_share_out_of_range_says_what_it_would_come_to_in_it():
     below = replace(opened(), sqrt_price_x96=TokenRaw(sqrt_price_at(92_999)))
-    assert share_text(opened()) == "10.0000 % of the liquidity in range" and share_text(below) == "out of range (in it 10.0000 % of the liquidity in range)"
+    assert share_text(opened()) == "10.0000 % of the liquidity in range" and share_text(below) == "out of range when it was opened (10.0000 % of the liquidity in range if the price were in it)"
 
 
 def test_a_range_of_all_prices_is_called_that():
     edge = TICK_MAX // 60 * 60
     assert range_text(replace(opened(), tick_lower=-edge, tick_upper=edge), NAMES).endswith("(all prices)")
+
+
+def test_what_rounding_leaves_of_a_difference_is_about_nothing():
+    assert [signed_eth_text(Wei(wei)) for wei in (-1, 10, 0, 15 * 10**17, -(10**16))] == ["≈ 0", "≈ 0", "0", "+1.50000000", "-0.01000000"]
 
 
 @pytest.mark.parametrize(("wei", "text"), [(0, "0"), (-2_906_442_171, "-0.0000000029"), (10**10, "0.000000010"), (1, "0.000000000000000001"), (15 * 10**17, "1.50000000")])
@@ -149,7 +153,7 @@ def test_a_position_that_counted_nothing_says_why():
 def test_an_opening_tells_its_share_its_entry_and_what_it_earned():
     text = one_line(order_text(RUN, RUN.order(KEPT), 300))
     for said in (
-        f"pool {POOL}", "at most 10000000000000000 base units of its token 0", "Lp/(L+Lp) = 10.0000 % of the liquidity in range: liquidity Lp 1000000000000000000 of its own, L 9000000000000000000",
+        f"pool {POOL}", "at most 0.01000000 ETH and ", "Lp/(L+Lp) = 10.0000 % of the liquidity in range: liquidity Lp 1000000000000000000 of its own, L 9000000000000000000",
         "lp (in the pool) +0.01 ETH", "lp (in the pool) +20.0000 PEPE·abab", "3 swaps across 1 tick in blocks 103–110; fees so far 0.00000100 ETH",
         "2 swaps across 1 tick in blocks 108–115, after its logs were read again (reorg); fees so far", "within the rule (ONC-21)",
     ):  # fmt: skip
