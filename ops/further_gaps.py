@@ -7,6 +7,7 @@ Source: 001 §5.1, §5.2; ONC-22, ONC-23.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -19,6 +20,9 @@ PPM = 1_000_000
 RULES = {DELAYED: "ONC-22", IMPACT: "ONC-23"}
 NAMES = {DELAYED: "delayed", IMPACT: "own impact"}
 FILLED, REVERTED, SKIPPED, REFUSED, NOT_FILLED = "filled", "reverted", "skipped", "refused", "not filled"
+
+NOT_MEASURED = {"interrupted": "interrupted by the end of a process", "fault": "lost to a fault of the node", "impact_unrepeatable": "not repeatable"}
+"""Reasons of our own for which an order did not fill on a further ledger."""
 
 Ended = FillCredited | OrderRefused | OrderNotFilled | OrderSkipped | DelayedReverted
 
@@ -90,6 +94,14 @@ def _gap(ledger: str, event: Ended, fill: FillCredited) -> OrderGap:
         case OrderRefused():
             ended = REFUSED
     return OrderGap(event.run_id, event.order_id, ledger, fill.side, fill.token, ended, reason, gap, lost)
+
+
+def unmeasured(orders: Iterable[OrderGap]) -> dict[str, int]:
+    """Count, by what became of them, the orders of one ledger that say nothing of delay or impact, though headline filled them.
+
+    What they would have changed is in the ledger's gap all the same: it holds less, or more, than headline."""
+    said = [NOT_MEASURED.get(each.reason, "") if each.ended == NOT_FILLED else each.ended if each.ended in (SKIPPED, REFUSED) else "" for each in orders]
+    return dict(Counter(words for words in said if words).most_common())
 
 
 def gap_ppm(fill: FillCredited, headline: FillCredited) -> int:

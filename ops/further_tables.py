@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ledgers.money import Wei, decimal_text, mul_div_floor
 from ledgers.report import Basis, Cell, Column, Said, Table, eth_text, percent_cell
-from ops.further_gaps import FILLED, NAMES, REVERTED, RULES, FurtherGaps, OrderGap
+from ops.further_gaps import FILLED, NAMES, REVERTED, RULES, FurtherGaps, OrderGap, unmeasured
 from ops.lines import counted, minutes_text, seconds_text
 from ops.lists import short_run
 from ops.positions_report import PooledAccount
@@ -17,6 +17,7 @@ from referee.onchain.rules import Rules, rules_named
 from referee.onchain.state import RunState, WindowState
 
 PPM = 1_000_000
+CAUSES = {DELAYED: "delay", IMPACT: "impact"}
 ORDERS_SHOWN_MAX = 20
 TOTAL_COLUMNS = (
     Column("run_id", "run", people=False),
@@ -78,7 +79,7 @@ def _totals(account: Accounted, window_id: str, basis: Basis) -> Table:
         for run_id in account.ranked() for ledger in account.further_ledgers if ledger in runs[run_id].ledgers
     ]  # fmt: skip
     assert account.state.opened is not None
-    notes = "\n".join(_notes(rules_named(account.state.opened.rules_name), account.further_ledgers, bool(pooled)))
+    notes = "\n".join([*_notes(rules_named(account.state.opened.rules_name), account.further_ledgers, bool(pooled)), *_left_out(account, window_id)])
     return Table(name="further", title="Beside the score: delay and own impact", basis=basis, columns=TOTAL_COLUMNS, rows=tuple(rows), note=notes)
 
 
@@ -101,6 +102,15 @@ def _notes(rules: Rules, ledgers: Sequence[str], pooled: bool) -> Iterator[str]:
     yield "of the sale: what was left at the end sold for more or less a token than on headline. of orders: the rest of the gap. filled: of the orders that headline filled."
     if pooled:
         yield "* the run opened liquidity positions, which this ledger does not keep: what they brought is in its gap, of orders."
+
+
+def _left_out(account: Accounted, window_id: str) -> Iterator[str]:
+    """Say beside which runs orders were left out, so that their gap is not read as delay or impact."""
+    for run_id in account.ranked():
+        for ledger in account.further_ledgers:
+            if said := unmeasured(orders := account.further.of(run_id, ledger)):
+                parts = ", ".join(f"{count} {words}" for words, count in said.items())
+                yield f"{short_run(run_id, window_id)}, {NAMES[ledger]}: of {counted(len(orders), 'order')} {parts}; what they would have changed is in its gap, and is no {CAUSES[ledger]}."
 
 
 def _stake(account: Accounted) -> Wei:

@@ -20,7 +20,7 @@ from ops.telling import order_text, run_text
 from ops.view import PlainScreen, render
 from ops.tail import tell
 from referee.onchain.events import DELAYED, IMPACT
-from referee.onchain.run import open_window, play_window
+from referee.onchain.run import open_window, play_window, resume
 from tests.onchain.paper import T0, PaperChain, Said, buying, events_of, live_on, selling, to_the_end
 from tests.ops.told import told
 
@@ -110,3 +110,25 @@ def test_a_window_of_two_ledgers_has_no_word_of_them():
     older = told()
     text = report_of(account_of(older), older).text(120)
     assert "own impact" not in text and "delayed" not in text and "further" not in report_of(account_of(older), older).data()["tables"]
+
+
+async def test_orders_cut_off_by_the_end_of_a_process_are_said_beside_their_run():
+    """The headline filled, the process ended before the delayed copy was simulated: the gap that is left is not the delay's."""
+    chain = PaperChain(VirtualClock(T0))
+    live = live_on(chain, {"a": Said(chain.clock, {0: buying(10**15), 1: selling()})})
+    await open_window(live)
+    playing = asyncio.ensure_future(play_window(live))
+    await chain.clock.advance_to(T0 + 1_000)
+    playing.cancel()
+    await asyncio.gather(playing, return_exceptions=True)
+    live = live_on(chain, {"a": Said(chain.clock, {1: selling()})}, journal=live.journal)
+    await resume(live)
+    assert await to_the_end(chain, asyncio.ensure_future(play_window(live)))
+    table = next(table for table in report_of(account_of(live.journal), live.journal).tables if table.name == "further")
+    (said,) = [line for line in table.note.splitlines() if line.startswith("a-1, ")]
+    assert said == "a-1, delayed: of 2 orders 1 interrupted by the end of a process, 1 skipped; what they would have changed is in its gap, and is no delay."
+
+
+def test_nothing_is_said_where_every_order_was_measured(journal):
+    table = next(table for table in report_of(account_of(journal), journal).tables if table.name == "further")
+    assert "is in its gap, and is no" not in table.note
