@@ -56,8 +56,8 @@ def columns_text(headings: Sequence[str], grid: Sequence[Sequence[str]], right: 
     if widths is None:
         return _stacked(headings, grid, width)
     rows = [row_text(row, widths, [right[place] for place in beside]) for row in (names, ["─" * chars for chars in widths], *cells)]
-    under = ["".join(f"\n{BELOW}{headings[place]} {row[place]}" for place in range(len(row)) if below[place] and row[place]) for row in grid]
-    return [*rows[:2], *(row + more for row, more in zip(rows[2:], under, strict=True))]
+    under = [[f"{BELOW}{headings[place]} {row[place]}" for place in range(len(row)) if below[place] and row[place]] for row in grid]
+    return [*rows[:2], *("\n".join([row, *(line for text in lines for line in wrapped(text, width, BELOW * 2))]) for row, lines in zip(rows[2:], under, strict=True))]
 
 
 def _stacked(headings: Sequence[str], grid: Sequence[Sequence[str]], width: int) -> list[str]:

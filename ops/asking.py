@@ -42,14 +42,15 @@ QUESTION = "a question, not an order: nothing is recorded"
 BOARD_COLUMNS = (
     Column("chosen", ""),
     Column("source", "source"),
-    Column("route", "route"),
     Column("proof", "proof"),
     Column("arrives_raw", "arrives"),
     Column("quoted_raw", "quoted"),
     Column("gas_wei", "gas ETH"),
     Column("net", "net of gas"),
-    Column("age_ms", "answer's age"),
-    Column("why", "why not, or flags"),
+    Column("age_ms", "age", people=False),
+    Column("route", "route", people=False),
+    Column("route_text", "route", machines=False, below=True),
+    Column("why", "flagged", below=True),
 )
 
 
@@ -119,7 +120,7 @@ def board_table(seen: Onlooker, board: BoardTaken, facts: TokenFacts) -> Table:
         basis=Basis(label=seen.network.label, n=len(board.rows), of=f"rows at block {board.pin.block}, {board.age_ms:,} ms old", claim=QUESTION),
         columns=BOARD_COLUMNS,
         rows=tuple(_row_cells(board, row, row is chosen, facts) for row in board.rows),
-        note="→ best net of gas (ONC-06). proven: its own transaction was simulated and this much arrived.",
+        note="→ best net of gas (ONC-06). proven: its own transaction was simulated and this much arrived." + (" Amounts are ETH." if board.side == "sell" else ""),
     )
 
 
@@ -127,13 +128,14 @@ def _row_cells(board: BoardTaken, row: Row, chosen: bool, facts: TokenFacts) -> 
     return (
         "→" if chosen else "",
         plain(row.source),
-        plain(row.route),
         row.status,
         _said_amount(board, row.arrival_raw, facts),
         _said_amount(board, row.quoted_raw, facts),
         Said(eth_text(row.gas_wei, 8), str(row.gas_wei)),
         _net(board, row, facts),
         Said(f"{row.age_ms:,} ms", row.age_ms) if row.source != OWN else None,
+        plain(row.route),
+        plain(row.route) if row.source == OWN else f"{plain(row.route)}, answered {row.age_ms:,} ms ago",
         " ".join((plain(row.reason), *map(plain, row.flags))).strip() or None,
     )
 
@@ -141,7 +143,7 @@ def _row_cells(board: BoardTaken, row: Row, chosen: bool, facts: TokenFacts) -> 
 def _said_amount(board: BoardTaken, raw: TokenRaw | None, facts: TokenFacts) -> Cell:
     if raw is None:
         return None
-    text = _amount(raw, facts) if board.side == "buy" else f"{eth_text(Wei(int(raw)), 8)} ETH"
+    text = _amount(raw, facts) if board.side == "buy" else eth_text(Wei(int(raw)), 8) or ""
     return Said(text, str(raw))
 
 
@@ -151,7 +153,7 @@ def _net(board: BoardTaken, row: Row, facts: TokenFacts) -> Cell:
         return None
     if board.side == "sell":
         net_wei = int(row.arrival_raw) - int(row.gas_wei)
-        return Said(f"{eth_text(Wei(net_wei), 8)} ETH", str(net_wei))
+        return Said(eth_text(Wei(net_wei), 8) or "", str(net_wei))
     paid_wei = int(board.size_raw) + int(row.gas_wei)
     a_whole_eth = TokenRaw(int(row.arrival_raw) * 10**ETH_DECIMALS // paid_wei)
     return Said(f"{_amount(a_whole_eth, facts)} an ETH", str(a_whole_eth))
