@@ -309,6 +309,7 @@ def tell_turn(asked: argparse.Namespace) -> int:
     from ops.reading import WrongUse, journal_named
     from ops.settings import load_settings
     from ops.turn_story import PLAN_TICK, read_turn, turn_data, turn_text
+    from ops.width import text_width
 
     if asked.turn != "plan" and not asked.turn.isdecimal():
         raise WrongUse(f"a turn is a number from 0 or `plan`, found {asked.turn[:20]!r}")
@@ -316,7 +317,7 @@ def tell_turn(asked: argparse.Namespace) -> int:
         if run_id is None:
             raise WrongUse(f"{asked.run[:80]} is a window; name one of its runs, `referee runs` lists them")
         story = read_turn(journal, run_id, PLAN_TICK if asked.turn == "plan" else int(asked.turn))
-        say(asked, turn_text(story, journal), turn_data(story))
+        say(asked, turn_text(story, journal, text_width()), turn_data(story))
     return FINE
 
 

@@ -26,6 +26,7 @@ from ops.lines import counted
 from ops.models import Models, limits_told, model_stack, sittings_of
 from ops.reading import WrongUse, journal_named
 from ops.settings import Settings
+from ops.width import text_width
 from prompts.library import load_prompt
 from referee.onchain.toolbox import specs_of
 from referee.onchain.window import PROMPT, ModelAsked
@@ -114,7 +115,7 @@ def listed(settings: Settings) -> tuple[str, Any]:
     table = Table(
         name="sittings", title="sittings", basis=basis, columns=LIST_COLUMNS, rows=tuple(_list_row(sitting) for sitting in found), note=_list_note(found)
     )
-    return table.text(), found
+    return table.text(text_width()), found
 
 
 def _list_row(sitting: Sitting) -> tuple[str, ...]:
@@ -224,4 +225,4 @@ def exam_list() -> tuple[str, Any]:
     basis = Basis(label="entrance exam", n=len(sheets), of="turns", claim=CLAIM)
     note = f"exam {exam_sha256(sheets)}; checks: {', '.join(CHECKS)}"
     table = Table(name="exam", title="exam", basis=basis, columns=TURN_COLUMNS, rows=rows, note=note)
-    return table.text(), [{"name": sheet.name, "purpose": sheet.purpose, "sha256": sheet.sha256} for sheet in sheets]
+    return table.text(text_width()), [{"name": sheet.name, "purpose": sheet.purpose, "sha256": sheet.sha256} for sheet in sheets]

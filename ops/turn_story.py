@@ -12,6 +12,7 @@ from typing import Any
 
 from ledgers.events import Event, encode, kind_of
 from ledgers.journal import Journal
+from ledgers.layout import TEXT_WIDTH_ANY, labelled
 from ledgers.plain_text import plain_text
 from ops.costs import Spent, cost_text, price_text, usages_cost, used_text
 from ops.lines import asked_text, counted, line_of, plain
@@ -101,13 +102,13 @@ def _is_of_turn(event: Event, story: TurnStory) -> bool:
 # --- telling ----------------------------------------------------------------------------------------------------------
 
 
-def turn_text(story: TurnStory, journal: Journal) -> str:
+def turn_text(story: TurnStory, journal: Journal, width: int = TEXT_WIDTH_ANY) -> str:
     """Tell one turn."""
     what = "plan turn" if story.tick == PLAN_TICK else f"turn {story.tick} of {story.opened.ticks}"
     head = f"{story.run_id} · {what} · {story.opened.label}"
     lines, last = [head, "═" * len(head)], ""
     for label, text in _chapters(story, journal):
-        lines.append(f"{'' if label == last else label:{LABEL_CHARS}}  {text}".rstrip())
+        lines += labelled("" if label == last else label, text, LABEL_CHARS, width)
         last = label or last
     return "\n".join(lines) + "\n"
 
