@@ -6,22 +6,28 @@ import asyncio
 import csv
 import io
 import json
+import re
+from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from rich.console import Console
 
 from ledgers.clock import VirtualClock
 from ledgers.journal import MemoryJournal
-from ledgers.money import decimal_text
+from ledgers.money import TokenRaw, Wei, decimal_text
 from ops.further_gaps import gaps_of
+from ops.further_tables import sale_gap
 from ops.reporting import account_of, exact_tables, report_of, write_report
 from ops.story import order_data, read_run, run_data
 from ops.telling import order_text, run_text
 from ops.view import PlainScreen, render
 from ops.tail import tell
-from referee.onchain.events import DELAYED, IMPACT
+from referee.onchain.events import DELAYED, HEADLINE, IMPACT, HoldingMark, WindowLiquidated
+from referee.onchain.liquidity_events import LiquidityOpened
 from referee.onchain.run import open_window, play_window, resume
 from tests.onchain.paper import T0, PaperChain, Said, buying, events_of, live_on, selling, to_the_end
+from tests.ops.pooled import pooled
 from tests.ops.told import told
 
 RUN = "w1-a-1"
@@ -67,6 +73,39 @@ def test_the_report_says_both_in_total_and_by_order(journal):
     assert "n = 4 orders that headline filled, on 2 further ledgers" in text
 
 
+def liquidated(ledger: str, *held: tuple[str, int, int]) -> WindowLiquidated:
+    marks = tuple(
+        HoldingMark(token=token, amount_raw=TokenRaw(raw), status="proven", reason="", route="", gross_wei=Wei(wei), gas_wei=Wei(0), value_wei=Wei(wei))
+        for token, raw, wei in held
+    )  # fmt: skip
+    return WindowLiquidated(
+        run_id=RUN, ts_ms=0, ledgers=(ledger,), pin=None, eth_wei=Wei(0), holdings=marks, value_wei=Wei(0), unproven_wei=Wei(0), late=False, entry=None,  # type: ignore[arg-type]
+        evidence_sha256="",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("held, there, gap", [
+    ((("a", 90, 99),), (("a", 100, 100),), 9), ((("a", 90, 90),), (("a", 100, 100), ("b", 5, 7)), 0), ((("a", 1, 1), ("b", 10, 8)), (("a", 1, 1), ("b", 5, 5)), -2),
+    ((("b", 1, 1),), (("a", 1, 1),), None), ((("b", 0, 0),), (), 0),
+])  # fmt: skip
+def test_the_last_sale_is_told_from_the_orders_by_what_a_unit_brought_on_headline(held, there, gap):
+    assert sale_gap(liquidated(DELAYED, *held), liquidated(HEADLINE, *there)) == (None if gap is None else Wei(gap))
+
+
+def test_both_parts_of_a_gap_come_to_it(journal):
+    for row in report_of(account_of(journal), journal).data()["tables"]["further"]["rows"]:
+        parts = Decimal(row["gap_orders_percent"]) + Decimal(row["gap_sale_percent"])
+        assert abs(parts - Decimal(row["gap_percent"])) <= Decimal("0.0001") and row["positions"] == 0
+
+
+def test_a_run_with_positions_is_marked_where_they_are_not_kept(journal):
+    account, said = account_of(journal), "* the run opened liquidity positions"
+    assert said not in report_of(account, journal).text(80)
+    account.pooled.apply(replace(next(event for event in events_of(pooled()) if isinstance(event, LiquidityOpened)), run_id=RUN))
+    text = report_of(account, journal).text(80)
+    assert "own impact *" in text and "delayed *" in text and said in text
+
+
 def test_machines_get_every_order_and_people_the_largest(journal, tmp_path):
     _, paths = write_report(journal, tmp_path)
     assert {"further.csv", "gaps.csv"} <= {path.name for path in paths}
@@ -86,6 +125,8 @@ def test_a_run_and_an_order_tell_their_gaps(journal):
     assert "2,000 ms after headline's block" in told_order and "no earlier trade of its own is felt" in told_order
     data = order_data(story, story.order("3"))
     assert (data["outcome"]["delayed"], data["gap_ppm"]) == ("reverted: below_bound", {"delayed": None, "impact": 0})
+    reverted = order_text(story, story.order("3"), 200)
+    assert re.search(r"below_bound: less would arrive than its bound allows; gas \S+ ETH is paid; \S+ .+ would arrive, at least \S+ .+ must", " ".join(reverted.split()))
     assert run_data(story)["orders"][4]["outcome"]["impact"] == "skipped: headline_refused"
     skipped = order_text(story, story.order("5"), 200)
     assert "[delayed and impact] headline_refused: insufficient_eth" in skipped and "only follows what headline filled" in skipped
