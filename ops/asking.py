@@ -21,6 +21,7 @@ from ops.names import TokenName, amount_text
 from ops.onlooker import NOBODY, Onlooker, onlooker
 from ops.pools import pools_table
 from ops.reading import WrongUse
+from ops.rival_routers import LOCAL, strangers_to
 from ops.settings import Settings
 from referee.onchain.board import header_of_pin
 from referee.onchain.credit import chosen_row
@@ -100,7 +101,10 @@ async def board_asked(settings: Settings, network: str | None, token: str, spend
             amount_raw=TokenRaw(amount_raw) if amount_raw else None, sell_all=False,
         )  # fmt: skip
         events = await seen.referee(asked)
-        return board_text(seen, asked, facts, events, width), board_data(seen, asked, events)
+        strangers = strangers_to(settings, seen.network)
+        beside = [("rivals", f"REFEREE_RIVALS names {', '.join(strangers)}, which the local chain does not know; it has {' and '.join(LOCAL)}")] if strangers else []
+        text = board_text(seen, asked, facts, events, width)
+        return text + "".join(f"{line}\n" for line in _laid_out(beside, width)), board_data(seen, asked, events)
 
 
 def board_text(seen: Onlooker, asked: OrderAsked, facts: TokenFacts, events: Sequence[Event], width: int) -> str:
