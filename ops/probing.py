@@ -22,7 +22,7 @@ from ops.reading import WrongUse
 from ops.settings import Settings, lane_of
 
 LANE = "node"
-COLUMNS = (Column("part", "part"), Column("what", "what"), Column("verdict", "verdict"), Column("found", "found"))
+COLUMNS = (Column("part", "part"), Column("what", "what"), Column("verdict", "verdict"), Column("found", "found", below=True))
 SAID = {
     True: "This node will do: whatever is `noted` is another way than elsewhere, and is taken care of.",
     False: "Where it `differs`, or where something stayed `unknown`, nothing should be played on this node before that is explained.",
