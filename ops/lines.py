@@ -163,6 +163,8 @@ def detail_text(reason: str, detail: str) -> str:
 GLOSSARY = {
     "slot": "where the token keeps balances was not found, so that selling it later cannot be simulated",
     "holder_state": "the token treats holders differently, so that a sale cannot be simulated for this wallet",
+    "reverted: 0x90bfb865": "the pool's hook refused it",
+    "sale reverted: 0x90bfb865": "the pool's hook refused the sale",
 }
 """What bare words of our own mean, for whoever reads them for the first time."""
 

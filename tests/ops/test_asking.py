@@ -146,3 +146,13 @@ async def test_the_tokens_of_a_network_are_listed_the_deepest_first_and_no_more_
     assert "more with less: --all" in table.note
     assert len((await tokens_table(seen, None)).rows) > 5
     await ground.close()
+
+
+async def test_a_hook_that_lets_nobody_sell_is_named_as_what_refused(chain):
+    ground = await Ground.on(chain)
+    token = chain.deployment.annex.stall("no_sale").token.address
+    seen = await seen_on(ground)
+    asked, facts = buy(token, 10**16), await seen.facts(token)
+    text = board_text(seen, asked, facts, await seen.referee(asked), 120)
+    assert "the pool's hook refused the sale" in text
+    await ground.close()
