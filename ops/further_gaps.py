@@ -69,10 +69,6 @@ class FurtherGaps:
         """The orders of one run on one further ledger."""
         return [each for each in self.orders if (each.run_id, each.ledger) == (run_id, ledger)]
 
-    def of_order(self, order_id: str) -> list[OrderGap]:
-        """One order on every further ledger."""
-        return [each for each in self.orders if each.order_id == order_id]
-
 
 def gaps_of(events: Iterable[Event]) -> FurtherGaps:
     """Fold events."""

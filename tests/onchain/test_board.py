@@ -19,13 +19,6 @@ from tests.onchain.ground import Ground, Run, boards, gates
 
 
 @pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
-@pytest.fixture
 def run(ground) -> Run:
     return Run(ground)
 

@@ -29,13 +29,6 @@ SPEND = Wei(3 * 10**16)
 
 
 @pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
-@pytest.fixture
 def run(ground) -> FollowedRun:
     return FollowedRun(ground)
 

@@ -30,13 +30,6 @@ from tests.onchain.test_liquidity_window import Mortal
 SPEND = Wei(3 * 10**16)
 
 
-@pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
 def pools_for(ground: Ground, name: str, amount: int) -> frozenset[str]:
     routes = sell_routes(ground.network, ground.graph, ground.token(name), amount, WALLET)
     return frozenset().union(*(pools_of(route) for route in routes))

@@ -18,19 +18,12 @@ from referee.onchain.liquidity import LP, LP_FEES
 from referee.onchain.liquidity_events import LiquidityAccrued, LiquidityOpened
 from referee.onchain.marks import Valued
 from tests.onchain.given import outcome, said
-from tests.onchain.ground import Ground, Run
+from tests.onchain.ground import Run
 from tests.onchain.pooling import TWIN, Twin, around, churn, closing, opening, pool_of, pooled, sizes
 
 POOLS = ("v3 weth LEAF", "v3 MOSS USDG", "v4 eth PINE", "v4 BRIM USDG")
 TICKS_CLEARED_GAS = 25_000
 """What the last position between two ticks pays to clear them: the twin does, one on paper beside it does not."""
-
-
-@pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
 
 
 @pytest.fixture

@@ -41,13 +41,6 @@ from tests.onchain.test_replay import once, retold
 
 
 @pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
-@pytest.fixture
 def run(ground):
     return Run(ground, stake="10 eth")
 

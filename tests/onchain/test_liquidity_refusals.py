@@ -24,13 +24,6 @@ CHANGING = {spec.name for spec in HOOKS if spec.flags & 0b1111}
 
 
 @pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
-@pytest.fixture
 def run(ground):
     return Run(ground, stake="10 eth")
 

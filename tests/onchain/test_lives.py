@@ -91,13 +91,6 @@ def eth_of(chain: Devnet) -> int:
 WORDS = ("operation timed out", "rate limit reached", "method not supported", "aborted", "insufficient funds")
 
 
-@pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
 @pytest.mark.parametrize("words", WORDS)
 async def test_onc_11_an_exit_is_not_trapped_by_a_token_that_reverts_with_a_nodes_words(ground, words):
     run = Run(ground)

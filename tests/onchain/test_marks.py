@@ -20,13 +20,6 @@ from tests.onchain.ground import WALLET, Ground, Run
 
 
 @pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
-@pytest.fixture
 def run(ground) -> Run:
     return Run(ground)
 

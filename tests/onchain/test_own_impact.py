@@ -18,13 +18,6 @@ VENUES = {"v2": ("v2", "weth"), "v3": ("v3", "weth"), "v4": ("v4", "native"), "v
 SPEND = Wei(3 * 10**16)
 
 
-@pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
 def reach(ground: Ground, venue: str) -> None:
     if VENUES[venue]:
         ground.keep_venue("plain_oz", *VENUES[venue])

@@ -16,13 +16,6 @@ from tests.onchain.given import outcome, said
 from tests.onchain.ground import WALLET, Ground, Run, transactions
 
 
-@pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
 # --- N pieces ---------------------------------------------------------------------------------------------------------
 
 VENUES = {"v2": ("v2", "weth"), "v3": ("v3", "weth"), "v4": ("v4", "native"), "via usdg": ("v3", "usdg")}

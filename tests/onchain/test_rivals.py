@@ -39,13 +39,6 @@ DEEP, THIN = "v3", "v2"
 
 
 @pytest.fixture
-async def ground(chain):
-    ground = await Ground.on(chain)
-    yield ground
-    await ground.close()
-
-
-@pytest.fixture
 async def rival(ground):
     """A rival that knows every pool of ACRN, while our own router is left with a thin one."""
     async with rival_server(ground, lambda wanted: honest(rival, wanted)) as rival:

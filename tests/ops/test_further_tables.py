@@ -58,7 +58,7 @@ def test_every_order_has_its_gap_with_its_sign_on_each_further_ledger(journal):
         (f"{RUN}/0/0", "filled", 10_101), (f"{RUN}/1/0", "filled", -5_025), (f"{RUN}/2/0", "reverted", None), (f"{RUN}/3/0", "filled", 0),
     ]  # fmt: skip
     assert [each.gap_ppm for each in gaps.of(RUN, IMPACT)] == [0, 0, 0, 0]
-    assert [each.ledger for each in gaps.of_order(f"{RUN}/2/0")] == [IMPACT, DELAYED]
+    assert [each.ledger for each in gaps.orders if each.order_id == f"{RUN}/2/0"] == [IMPACT, DELAYED]
 
 
 def test_the_report_says_both_in_total_and_by_order(journal):
