@@ -82,23 +82,42 @@ class LogFilter:
 
     def read(self, answer: object, from_block: int, to_block: int) -> list[Log]:
         """Check a node's answer, sorted by block and place. Raises: ChainFault for anything that was not asked for."""
-        if not isinstance(answer, list) or len(answer) > LOGS_MAX:
-            raise ChainFault("bad_answer", f"expected at most {LOGS_MAX} logs")
-        logs = sorted((_log(row) for row in answer), key=lambda log: (log.block, log.index))
-        for log in logs:
-            if not from_block <= log.block <= to_block or log.topics[0] not in self.topics:
-                raise ChainFault("bad_answer", f"a log of block {log.block} was not asked for ({from_block}–{to_block})")
-            if self.addresses is not None and log.address not in self.addresses:
-                raise ChainFault("bad_answer", f"a log of {log.address} was not asked for")
-            if self.second is not None and log.topics[1:2] != (self.second,):
-                raise ChainFault("bad_answer", f"a log of {log.address} about something else was not asked for")
-        if len({(log.block, log.index) for log in logs}) != len(logs):
-            raise ChainFault("bad_answer", "the same log came twice")
+        logs, faults = self.sorted_out(answer, from_block, to_block)
+        if faults:
+            raise faults[0]
         return logs
 
+    def sorted_out(self, answer: object, from_block: int, to_block: int) -> tuple[list[Log], list[ChainFault]]:
+        """Tell the logs that were asked for, sorted by block and place, from bad records, each as a fault.
 
-async def read_logs(rpc: RpcDoor, wanted: LogFilter, from_block: int, to_block: int) -> list[Log]:
-    """Read the logs of a range of any length, both ends included.
+        Raises: ChainFault when it is no list of logs at all."""
+        if not isinstance(answer, list) or len(answer) > LOGS_MAX:
+            raise ChainFault("bad_answer", f"expected at most {LOGS_MAX} logs")
+        logs: dict[tuple[int, int], Log] = {}
+        faults: list[ChainFault] = []
+        for row in answer:
+            if _is_taken_back(row):
+                continue
+            try:
+                log = self._asked_for(_log(row), from_block, to_block)
+                if logs.setdefault((log.block, log.index), log) is not log:
+                    raise ChainFault("bad_answer", "the same log came twice")
+            except ChainFault as fault:
+                faults.append(fault)
+        return [logs[place] for place in sorted(logs)], faults
+
+    def _asked_for(self, log: Log, from_block: int, to_block: int) -> Log:
+        if not from_block <= log.block <= to_block or log.topics[0] not in self.topics:
+            raise ChainFault("bad_answer", f"a log of block {log.block} was not asked for ({from_block}–{to_block})")
+        if self.addresses is not None and log.address not in self.addresses:
+            raise ChainFault("bad_answer", f"a log of {log.address} was not asked for")
+        if self.second is not None and log.topics[1:2] != (self.second,):
+            raise ChainFault("bad_answer", f"a log of {log.address} about something else was not asked for")
+        return log
+
+
+async def read_logs(rpc: RpcDoor, wanted: LogFilter, from_block: int, to_block: int, *, sound_only: bool = False) -> list[Log]:
+    """Read the logs of a range of any length, both ends included; with `sound_only`, bad records among them are left out.
 
     Shapes: sorted by block and place. Raises: ChainFault; `pruned` when the node no longer has some of them."""
     if from_block > to_block:
@@ -125,7 +144,7 @@ async def read_logs(rpc: RpcDoor, wanted: LogFilter, from_block: int, to_block: 
                 step = min(step, (span[1] - span[0] + 2) // 2)
                 left.append(span)
             else:
-                logs += wanted.read(answer, *span)
+                logs += wanted.sorted_out(answer, *span)[0] if sound_only else wanted.read(answer, *span)
         if len(logs) > LOGS_MAX:
             raise ChainFault("bad_answer", f"more than {LOGS_MAX} logs in blocks {from_block}–{to_block}")
     return sorted(logs, key=lambda log: (log.block, log.index))
@@ -162,8 +181,13 @@ def _allowed(said: str) -> int | None:
     return min((number for number in numbers if number), default=None)
 
 
+def _is_taken_back(row: object) -> bool:
+    """Whether the node itself says that a log is of a block no longer on the chain: it says nothing of the blocks that are."""
+    return isinstance(row, dict) and row.get("removed") is True
+
+
 def _log(row: object) -> Log:
-    if not isinstance(row, dict) or row.get("removed") is True:
+    if not isinstance(row, dict):
         raise ChainFault("bad_answer", "expected a log")
     topics = row.get("topics")
     if not isinstance(topics, list) or not 1 <= len(topics) <= 4:

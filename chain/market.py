@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from chain.factories import ask_factories
 from chain.header import Header, header_of, header_request
@@ -40,6 +40,9 @@ BACK_BLOCKS_MAX = 1_000
 """Blocks that one reach back reads, so that it never holds up others for long."""
 EMITTERS_MAX = 500
 """Up to this many pools are named when asking for logs; beyond, all emitters are asked and strangers dropped."""
+MARKET_AHEAD = "market_ahead"
+LOOKS_MAX = 16
+"""Pins that one look may take, each newer than the block the market had moved on to."""
 
 
 class Pinned(Protocol):
@@ -48,6 +51,25 @@ class Pinned(Protocol):
     block: int
     block_hash: str
     base_fee_wei: Wei
+
+
+P, T = TypeVar("P"), TypeVar("T")
+
+
+async def at_newest(pin: Callable[[], Awaitable[P]], look: Callable[[P], Awaitable[T]]) -> tuple[P, T]:
+    """Look at the market at a fresh pin, and at a newer one whenever the market has moved past the pin by then.
+
+    The market is shared: an order of another run may follow a newer block between the pin and the look.
+    Raises: ChainFault of either; `market_ahead` only when that happened at every one of `LOOKS_MAX` pins."""
+    for _ in range(LOOKS_MAX - 1):
+        pinned = await pin()
+        try:
+            return pinned, await look(pinned)
+        except ChainFault as fault:
+            if fault.reason != MARKET_AHEAD:
+                raise
+    pinned = await pin()
+    return pinned, await look(pinned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +129,8 @@ class MarketIndex:
         """Pool keys, the one read longest ago first."""
         self._since: Header | None = None
         """Oldest block whose swaps are on the tapes."""
+        self._sound_only = False
+        """True after an answer with a bad record: it was refused once, and such records are left out from then on until all is well."""
         self._lock = asyncio.Lock()
 
     @property
@@ -119,11 +143,30 @@ class MarketIndex:
 
         Raises: ChainFault, and then nothing has changed."""
         async with self._lock:
-            if self.block is not None and to_block <= self.block and not await self._lost(to_block):
-                return None
+            return await self._advance(to_block)
+
+    async def look(
+        self, pin: Pinned, price: Callable[[], Awaitable[MicroUsd | None]], *, tokens_max: int | None = None
+    ) -> MarketSnapshot:
+        """Follow the chain to a pin and show the market there; nobody moves it in between.
+
+        Raises: ChainFault, `market_ahead` when the market is past the pin already."""
+        async with self._lock:
+            await self._advance(pin.block)
+            self._hold_to(pin)
+            return self.snapshot(pin, eth_usd_micro_usd=await price(), tokens_max=tokens_max)
+
+    async def _advance(self, to_block: int) -> Advanced | None:
+        if self.block is not None and to_block <= self.block and not await self._lost(to_block):
+            return None
+        try:
             reading = await self._read(to_block)
-            await self._read_states(reading)
-            return self._apply(reading)
+        except ChainFault as fault:
+            self._sound_only = fault.reason == "bad_answer"
+            raise
+        await self._read_states(reading)
+        self._sound_only = False
+        return self._apply(reading)
 
     async def reach_back(self, blocks_max: int = BACK_BLOCKS_MAX) -> int:
         """Read the swaps of one bounded stretch of older blocks, until the tapes hold an hour.
@@ -165,9 +208,9 @@ class MarketIndex:
         if header_of(found_last, last.block).block_hash != last.block_hash:
             return await self._read_after_reorg(header)
         if isinstance(logs, RpcRefused):
-            read = await read_logs(self._rpc, wanted, last.block + 1, to_block)
+            read = await read_logs(self._rpc, wanted, last.block + 1, to_block, sound_only=self._sound_only)
         else:
-            read = wanted.read(logs, last.block + 1, to_block)
+            read = self._believed(wanted, logs, last.block + 1, to_block)
         return self._reading(header, read, created=[], afresh=False)
 
     async def _read_first(self, header: Header) -> _Reading:
@@ -206,12 +249,20 @@ class MarketIndex:
         recent = max(header.block - self._span_blocks() + 1, 0)
         created = [*known, *await discover(self._rpc, self._network, since, recent - 1)]
         wanted = self._filter(self._wanted(created))
-        logs = await read_logs(self._rpc, wanted, recent, header.block)
+        logs = await read_logs(self._rpc, wanted, recent, header.block, sound_only=self._sound_only)
         reading = self._reading(header, logs, created, afresh=True)
         reading.since = header_of(await self._rpc.call(*header_request(recent)), recent)
         return reading
 
+    def _believed(self, wanted: LogFilter, answer: object, first: int, last: int) -> list[Log]:
+        """The logs of an answer: all of them or a fault, and after such a fault those that are sound.
+
+        A log left out costs little: what pools hold is read by calls, and quiet pools are read again in turn."""
+        return wanted.sorted_out(answer, first, last)[0] if self._sound_only else wanted.read(answer, first, last)
+
     def _reading(self, header: Header, logs: list[Log], created: list[Pool], afresh: bool) -> _Reading:
+        if self._sound_only:
+            logs = _of_one_chain(logs, header)
         if any(block == header.block and found != header.block_hash for block, found in blocks_of(logs)):
             raise ChainFault("bad_answer", f"logs and header of block {header.block} are of two chains")
         born = [pool for log in logs if (pool := pool_created(self._network, log)) is not None]
@@ -333,18 +384,31 @@ class MarketIndex:
         """Show the market as of the newest block followed, which the pin must not be older than.
 
         Raises: ChainFault when nothing was followed yet, when it is later than the pin, or on another chain."""
-        if not self._seen:
-            raise ChainFault("no_market", "the market was not followed yet; advance first")
-        header = self._seen[-1]
-        if header.block > pin.block:
-            raise ChainFault("market_ahead", f"the market is at block {header.block}, the pin at {pin.block}")
-        if header.block == pin.block and header.block_hash != pin.block_hash:
-            raise ChainFault("reorged", f"block {pin.block} of the market and of the pin differ")
+        header = self._hold_to(pin)
         tokens = MarketView(self._network, self.graph, self._tapes, self._facts, header).tokens(tokens_max)
         return MarketSnapshot(
             block=header.block, block_hash=header.block_hash, block_ts_s=header.ts_s, gas_price_wei=pin.base_fee_wei,
             eth_usd_micro_usd=eth_usd_micro_usd, history_step_s=self._step_s, tokens=tuple(tokens),
         )  # fmt: skip
+
+    def _hold_to(self, pin: Pinned) -> Header:
+        """The newest block followed, where it may be shown at a pin. Raises: ChainFault."""
+        if not self._seen:
+            raise ChainFault("no_market", "the market was not followed yet; advance first")
+        header = self._seen[-1]
+        if header.block > pin.block:
+            raise ChainFault(MARKET_AHEAD, f"the market is at block {header.block}, the pin at {pin.block}")
+        if header.block == pin.block and header.block_hash != pin.block_hash:
+            raise ChainFault("reorged", f"block {pin.block} of the market and of the pin differ")
+        return header
+
+
+def _of_one_chain(logs: Sequence[Log], header: Header) -> list[Log]:
+    """Without the logs of blocks that are named by two hashes, or by another than their header's."""
+    hashes = {header.block: {header.block_hash}}
+    for log in logs:
+        hashes.setdefault(log.block, set()).add(log.block_hash)
+    return [log for log in logs if len(hashes[log.block]) == 1]
 
 
 def _quote_side(pool: Pool, graph: PoolGraph) -> str | None:

@@ -97,6 +97,9 @@ class LiveMarket:
     async def eth_usd(self, pin: Pin) -> EthUsd:
         """Price one ETH at a block. Raises: ChainFault, FeedFault."""
         await self.index.advance(pin.block)
+        return await self._eth_usd(pin)
+
+    async def _eth_usd(self, pin: Pin) -> EthUsd:
         return await eth_usd(self.rpc, self.chain, self.index.graph, pin.block, gap_bps_max=self.rules.feed_gap_bps_max)
 
     async def follow(self, pin: Pin) -> None:
@@ -145,14 +148,16 @@ class LiveMarket:
         return shared_bundle(look.snapshot, opened, tick, self.rules, look.outside, look.trips)
 
     async def look(self, pin: Pin) -> Look:
-        """See the market at a block, and some more of the last hour as long as it is not known whole. Raises: ChainFault."""
-        await self.index.advance(pin.block)
+        """See the market at a block, and then read some more of the last hour as long as it is not known whole.
+
+        Raises: ChainFault, `market_ahead` when the market was followed further already: look again at a newer pin."""
+        if self.index.block is None:
+            await self.index.advance(pin.block)
         with suppress(ChainFault):
             for _ in range(STRETCHES_PER_LOOK):
                 if not await self.index.reach_back():
                     break
-        price = await self._price(pin)
-        snapshot = self.index.snapshot(pin, eth_usd_micro_usd=price, tokens_max=TOKENS_SEEN_MAX)
+        snapshot = await self.index.look(pin, lambda: self._price(pin), tokens_max=TOKENS_SEEN_MAX)
         trips = {token: trip for token, trip in self.trips.items() if trip.block is not None and trip.block <= snapshot.block}
         return Look(pin, snapshot, self._outside(snapshot), trips)
 
@@ -170,7 +175,7 @@ class LiveMarket:
 
     async def _price(self, pin: Pin) -> MicroUsd | None:
         try:
-            return (await self.eth_usd(pin)).micro_usd
+            return (await self._eth_usd(pin)).micro_usd
         except FeedFault:
             return None
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from chain.market import at_newest
 from harnesses.question import Question
 from harnesses.tools import ToolAnswer, ToolSpec
 from ledgers.errors import ChainFault
@@ -74,7 +75,8 @@ class LiveTools:
         async with self.looking:
             now_ms = self.desk.clock.monotonic_ms()
             if self._fresh is None or now_ms - self._fresh[0] > PLAN_LOOK_MS_MAX:
-                self._fresh = now_ms, await self.market.look(await self.desk.pin())
+                _, look = await at_newest(self.desk.pin, self.market.look)
+                self._fresh = now_ms, look
             return self._fresh[1]
 
     async def board(self, asked: OrderAsked, book: Book, wallet: str, pin: Pin, tick: int | None = None) -> tuple[Event, ...]:

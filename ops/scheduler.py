@@ -1,15 +1,18 @@
 """The scheduler: wakes the process at a time, and nothing else.
 
 It hides what it missed when the loop is blocked, so ticks are counted from the window's own schedule and never from
-here. A wake that comes early, because the wall clock was set back, waits on; the clock set forward is noticed within a
-second.
+here. The scheduler reckons in wall time, which can be set: so no single wait outlasts its length on the monotonic clock.
+A wake that comes early, because the wall clock was set back, waits on; a clock set forward, or set right again, is noticed
+within a second.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime
 
+from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.date import DateTrigger
 
@@ -41,10 +44,13 @@ class TickAlarm:
         when = DateTrigger(datetime.fromtimestamp(ts_ms / 1_000, UTC))
         job = self._scheduler.add_job(ring, when, misfire_grace_time=None)
         try:
-            await rung.wait()
+            await self._clock.within(NAP_MS_MAX, rung.wait())
+        except TimeoutError:
+            pass  # the wall clock was moved meanwhile; whoever waits looks at it again
         finally:
             if not rung.is_set():
-                job.remove()
+                with suppress(JobLookupError):
+                    job.remove()
 
     def close(self) -> None:
         """Forget every wait."""

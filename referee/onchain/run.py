@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
+from chain.market import at_newest
 from harnesses.outcome import Turn
 from harnesses.question import Question
 from harnesses.turn import play
@@ -189,8 +191,7 @@ def wake_or_miss(live: LiveWindow, number: int) -> Iterator[Woken | TickMissed]:
 async def look(live: LiveWindow, number: int) -> Shown | ChainFault:
     """Take the one look at the market that every stack of a tick is shown."""
     try:
-        pin = await pinned(live)
-        return pin, await live.market.bundle(live.opened, number, pin)
+        return await at_newest(partial(pinned, live), partial(live.market.bundle, live.opened, number))
     except ChainFault as fault:
         return fault
 

@@ -1,5 +1,6 @@
 """The market index shows what the chain shows, no later than its block, and heals gaps and reorganisations by reading again."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pytest
@@ -327,6 +328,48 @@ async def test_a_failed_advance_changes_nothing(chain, lie):
     assert index.snapshot(early) == before
     lying[0] = False
     assert (await index.advance(chain.height)).swaps == 1
+    await between.close()
+
+
+def _with_taken_back(row):
+    return [*row, {**row[0], "removed": True, "blockHash": "0x" + "99" * 32, "logIndex": "0x3e7"}]
+
+
+def _with_two_hashes(row):
+    return [*row, {**row[0], "blockHash": "0x" + "99" * 32, "logIndex": "0x3e7"}]
+
+
+def _with_twice(row):
+    return [*row, row[0]]
+
+
+def _with_nonsense(row):
+    return [*row, "a log", {**row[0], "topics": []}, {**row[0], "address": 7, "logIndex": "0x3e8"}]
+
+
+def _with_a_strangers_block(row):
+    return [*row, {**row[0], "blockNumber": "0x7fffffff", "logIndex": "0x3e9"}]
+
+
+@pytest.mark.parametrize("worsen", [_with_taken_back, _with_two_hashes, _with_twice, _with_nonsense, _with_a_strangers_block])
+async def test_a_bad_record_in_a_block_does_not_stop_the_market_behind_it(chain, worsen):
+    def lie(method, params, row):
+        bad = method == "eth_getLogs" and row.get("result") and row["result"][0]["blockNumber"] == hex(start + 1)
+        return {**row, "result": worsen(row["result"])} if bad else row
+
+    start = chain.height
+    between = door_through(chain.url, lie)
+    index = index_of(between)
+    await index.advance(start)
+    chain.send(bought(chain, "LEAF", ETH))
+    chain.mine()
+    with suppress(ChainFault):
+        await index.advance(chain.height)
+    await index.advance(chain.height)
+    honest = door_to(chain.url)
+    seen = v2_of(market_of(index.snapshot(pin_of(chain)), chain, "LEAF"))
+    assert replace(seen, trades=None) == replace(v2_of(market_of(await fresh(chain, honest), chain, "LEAF")), trades=None)
+    await honest.close()
     await between.close()
 
 

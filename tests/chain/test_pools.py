@@ -161,7 +161,6 @@ def _with(**changes):
         _with(data="0x" + "ff" * 64),
         _with(data="zz"),
         _with(logIndex=None),
-        _with(removed=True),
         lambda rows: [rows[0], *rows],
         lambda rows: {"logs": rows},
         lambda rows: [None],

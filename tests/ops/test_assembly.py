@@ -140,3 +140,27 @@ async def test_an_alarm_that_rings_early_because_the_clock_was_set_back_waits_on
     await clock.advance_to(due_ms)
     await waiting
     alarm.close()
+
+
+class SetBack(SystemClock):
+    """A wall clock that can be set; the scheduler library is shown the same."""
+
+    def __init__(self) -> None:
+        self.off_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.off_ms
+
+
+async def test_a_clock_set_back_and_right_again_costs_the_alarm_no_more_than_one_short_wait():
+    clock = SetBack()
+    alarm, begun_ms = TickAlarm(clock), clock.monotonic_ms()
+    waiting = asyncio.ensure_future(alarm.until(clock.now_ms() + 1_200))
+    await clock.within(5_000, asyncio.sleep(0.2))
+    clock.off_ms = -60_000
+    await clock.within(5_000, asyncio.sleep(1))
+    assert not waiting.done()
+    clock.off_ms = 0
+    await clock.within(10_000, waiting)
+    assert clock.monotonic_ms() - begun_ms >= 1_200
+    alarm.close()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
+from random import Random
 
 import orjson
 import pytest
 
 from chain.devnet.calls import Tx
-from chain.market import MarketIndex
+from chain.market import MarketIndex, at_newest
 from chain.network import load_network
 from chain.outside.told import Told
 from chain.outside.view import OutsideView
@@ -209,3 +211,65 @@ async def test_outside_sources_are_asked_for_by_name_and_never_about_a_local_cha
     with pytest.raises(BadSettings, match="REFEREE_OUTSIDE: no outside source named 'x'"):
         outside_view(Settings(outside="x"), real, clock)
     await view.close()
+
+
+# --- one look while others go on --------------------------------------------------------------------------------------
+
+
+async def pin_now(market: LiveMarket, chain):
+    """Pin the newest block however fast the chain runs ahead of the wall clock."""
+    clock = SystemClock()
+    head = chain.node.call("eth_getBlockByNumber", ["latest", False])
+    offset_ms = int(head["timestamp"], 16) * 1_000 - clock.now_ms()
+    return await Desk(market.rpc, market.chain, market.index.graph, DEFAULT, clock, offset_ms).pin()
+
+
+async def test_a_look_is_whole_while_another_runs_order_follows_a_newer_block(chain, market):
+    await market.look(await pin_now(market, chain))
+    chain.mine()
+    shown = await pin_now(market, chain)
+    chain.mine()
+    newer = await pin_now(market, chain)
+    look, _ = await asyncio.gather(market.look(shown), market.follow(newer))
+    assert look.snapshot.block == shown.block and market.index.block == newer.block
+
+
+async def test_a_look_behind_the_market_is_taken_again_at_a_newer_block(chain, market):
+    early = await pin_now(market, chain)
+    chain.mine()
+    await market.follow(await pin_now(market, chain))
+    pins = iter([early])
+
+    async def pin():
+        return next(pins, None) or await pin_now(market, chain)
+
+    taken, look = await at_newest(pin, market.look)
+    assert taken.block == look.snapshot.block == early.block + 1
+
+
+async def test_no_look_is_lost_beside_many_orders_on_a_fast_chain(chain, market):
+    """Two hundred looks and orders in a random order, a block mined before each."""
+    rng = Random(5)
+
+    async def act() -> int:
+        chain.mine()
+        if rng.random() < 0.5:
+            await market.follow(await pin_now(market, chain))
+            return 0
+        pin, look = await at_newest(lambda: pin_now(market, chain), market.look)
+        return int(look.snapshot.block == pin.block)
+
+    done = await asyncio.gather(*(act() for _ in range(200)))
+    assert sum(done) > 50
+
+
+async def test_a_market_that_stays_ahead_of_every_pin_is_a_fault(chain, market):
+    early = await pin_now(market, chain)
+    chain.mine()
+    await market.follow(await pin_now(market, chain))
+
+    async def pin():
+        return early
+
+    with pytest.raises(ChainFault, match="market_ahead"):
+        await at_newest(pin, market.look)
