@@ -10,7 +10,7 @@ Source: 001 §2.2; design §6.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chain import calldata
 from chain.candidates import Part, candidates
@@ -20,6 +20,10 @@ from chain.paths import CURVE, UNIVERSAL, V2_ROUTER_02, Hop, Path, Router, label
 from chain.pools import PoolGraph, v4_key_words
 from chain.swap_router import packed, swap_router_call, tokens_of, v2_router_call
 from chain.universal_router import AMOUNT_V4_MAX, universal_call
+
+
+ETH_MAX = 2**96
+"""More wei than there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Route:
     """What goes which way; their amounts add up to the route's. Empty where nothing is split."""
     promised: int = 0
     """What it would bring if its pools were as their cached states say; 0 where that is unknown."""
+    depth_wei: int = 0
+    """Of a sale, the ETH that the last pools of its ways hold by their cached states; 0 where that is unknown."""
 
     @property
     def hooked(self) -> bool:
@@ -72,6 +78,15 @@ class Route:
     def sound_quoter(self) -> Tx | None:
         """The quoter where its word may stand in for a swap that cannot be simulated; none where a hook is crossed."""
         return None if self.hooked else self.quoter
+
+    def payable(self, amount: int | None, paid_in_wei: int = 0) -> int | None:
+        """What may be claimed of a sale that nobody can simulate: at most the ETH that its last pools hold; None for nothing.
+
+        A quoter that promises more ETH than there is anywhere is not believed at all. `paid_in_wei` is what earlier orders
+        of the decision may have paid into them."""
+        if amount is None or amount >= ETH_MAX or not self.depth_wei:
+            return None
+        return min(amount, self.depth_wei + paid_in_wei)
 
     @property
     def ways(self) -> tuple[Part, ...]:
@@ -91,7 +106,15 @@ def sell_routes(network: Network, graph: PoolGraph, token: str, amount_raw: int,
 
 def _routes(network: Network, graph: PoolGraph, side: str, token: str, amount: int, wallet: str) -> tuple[Route, ...]:
     found = candidates(network, graph, side, token, amount)
-    return tuple(_route(network, side, token, each.parts, each.router, each.label, wallet, each.promised) for each in found)
+    routes = (_route(network, side, token, each.parts, each.router, each.label, wallet, each.promised) for each in found)
+    return tuple(replace(route, depth_wei=_depth_wei(graph, route)) for route in routes)
+
+
+def _depth_wei(graph: PoolGraph, route: Route) -> int:
+    """ETH that the last pools of a sale's ways offer, each counted once."""
+    last = {part.path[-1].pool.key: part.path[-1] for part in route.ways} if route.side == "sell" else {}
+    states = [(graph.states.get(key), hop) for key, hop in last.items()]
+    return sum(state.depth_raw(hop.pool, hop.token_out) for state, hop in states if state is not None)
 
 
 def route_of(network: Network, route: Route, wallet: str, amount: int | None = None) -> Route:
@@ -101,7 +124,7 @@ def route_of(network: Network, route: Route, wallet: str, amount: int | None = N
         parts, promised = _scaled(parts, route.amount, amount), promised * amount // route.amount
     router = router_of(network, route.hops)
     assert router is not None, f"no router trades {route.label}"
-    return _route(network, route.side, route.token, parts, router, route.label, wallet, promised)
+    return replace(_route(network, route.side, route.token, parts, router, route.label, wallet, promised), depth_wei=route.depth_wei)
 
 
 def route_over(network: Network, side: str, token: str, parts: Sequence[Part], wallet: str) -> Route | None:

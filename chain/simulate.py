@@ -17,7 +17,7 @@ from chain import calldata
 from chain.gas import REQUEST_GAS_MAX, VIEW_GAS_LIMIT
 from chain.header import Header
 from chain.network import READER, Network
-from chain.router import Tx
+from chain.router import ETH_MAX, Tx
 from chain.rpc import METHOD_MISSING, RpcRefused
 from ledgers.errors import ChainFault
 
@@ -27,7 +27,6 @@ NATIVE_LOG = "0x" + "ee" * 20
 TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 SLOAD_CODE = "0x5f35545f5260205ff3"
 """Code that returns the storage slot named by its calldata."""
-ETH_MAX = 2**96
 AMOUNT_MAX = 2**128
 """Pools count in at most 128 bits; a node that says more is lying."""
 GAS_PER_LOG_MIN = 375

@@ -258,7 +258,9 @@ class TradeSimulation:
 
     def _believed(self, quoted: int | None) -> int | None:
         """What a quoter says where nothing bounds it: nothing, where a hook could tell it anything."""
-        return None if self.route.hooked else quoted
+        if self.route.hooked:
+            return None
+        return quoted if self.route.side == "buy" else self.route.payable(quoted, sum(tx.value_wei for tx in self._purse.prefix))
 
     def _tokens(self, done: Simulated, handle: Handle) -> int | None:
         try:

@@ -101,6 +101,11 @@ def part(value: object, *names: str) -> Any:
     return value
 
 
+def lowered(value: object) -> dict[str, Any]:
+    """An object with its names in lower case; empty for anything else."""
+    return {name.lower(): item for name, item in value.items() if isinstance(name, str)} if isinstance(value, dict) else {}
+
+
 def rows(value: object, count_max: int) -> list[Any]:
     """A list, bounded; anything else is none. Raises: Silent."""
     if not isinstance(value, list):

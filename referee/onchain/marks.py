@@ -16,7 +16,7 @@ from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, swap_gas_estimate
 from chain.header import Header
 from chain.network import Network
 from chain.router import Route
-from chain.simulate import ETH_MAX, NATIVE_LOG, Handle, Simulated, Simulation, SlotWrite, logged_net, revert_word
+from chain.simulate import NATIVE_LOG, Handle, Simulated, Simulation, SlotWrite, logged_net, revert_word
 from chain.trade import BALANCE_READ_MAX, INCONSISTENT, UNREPEATABLE, Echo, repeated, route_txs, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.money import TokenRaw, Wei
@@ -188,8 +188,8 @@ class Quotes:
 
     def read(self, done: Simulated) -> None:
         for sale, route, handle in self._asked:
-            amount = route.quoted(done[handle].data) if done[handle].ok else None
-            if amount is not None and amount < ETH_MAX:
+            amount = route.payable(route.quoted(done[handle].data)) if done[handle].ok else None
+            if amount is not None:
                 sale.quotes[route.label] = amount
 
 

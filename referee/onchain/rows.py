@@ -17,7 +17,7 @@ from chain.header import Header
 from chain.network import Network
 from chain.router import Route, Tx
 from chain.rpc import RpcRefused
-from chain.simulate import ETH_MAX, Simulated, Simulation, SimulationRefused, answered
+from chain.simulate import Simulated, Simulation, SimulationRefused, answered
 from chain.trade import FAILED, INCONSISTENT, PROVEN, QUOTED_MAX, QUOTER_ABSURD, REVERTED, UNPROVABLE, Outcome, Purse, TradeSimulation, evidence, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.events import Event
@@ -53,10 +53,11 @@ class Claim:
         asked = [route.sound_quoter for route in (self.whole, self.earlier) if route is not None]
         return [] if None in asked else [tx for tx in asked if tx is not None]
 
-    def read(self, answers: Sequence[bytes | None]) -> int | None:
+    def read(self, answers: Sequence[bytes | None], paid_in_wei: int = 0) -> int | None:
         """Wei that this sale adds; None when a quoter is silent or absurd."""
-        amounts = [self.whole.quoted(data) if data is not None else None for data in answers]
-        known = [amount for amount in amounts if amount is not None and amount < ETH_MAX]
+        routes = [self.whole, *([self.earlier] if self.earlier else [])]
+        amounts = [route.payable(route.quoted(data), paid_in_wei) if data is not None else None for route, data in zip(routes, answers, strict=False)]
+        known = [amount for amount in amounts if amount is not None]
         if not known or len(known) < len(amounts):
             return None
         return max(known[0] - sum(known[1:]), 0)
@@ -66,7 +67,7 @@ class QuoteOnly:
     """A sale that no override can prove: only quoters are asked, after what was filled before it."""
 
     def __init__(self, network: Network, pin: Header, purse: Purse, claim: Claim, cause: str) -> None:
-        self._claim, self._cause = claim, cause
+        self._claim, self._cause, self._paid_in_wei = claim, cause, sum(tx.value_wei for tx in purse.prefix)
         sim = self.simulation = Simulation(network, pin)
         sim.block(balances_wei={purse.wallet: shown_wei(purse.eth_wei, purse.prefix, pin.base_fee_wei)}, writes=purse.writes)
         self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
@@ -75,7 +76,8 @@ class QuoteOnly:
     def outcome(self, done: Simulated) -> Outcome:
         if not all(done[handle].ok for handle in self._prefix):
             raise ChainFault("state_moved", "a filled order of the same decision no longer goes through at its own block")
-        return Outcome(UNPROVABLE, self._cause, self._claim.read([done[handle].data if done[handle].ok else None for handle in self._views]))
+        told = [done[handle].data if done[handle].ok else None for handle in self._views]
+        return Outcome(UNPROVABLE, self._cause, self._claim.read(told, self._paid_in_wei))
 
 
 @dataclass(slots=True)

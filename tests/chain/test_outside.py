@@ -203,7 +203,7 @@ def test_sources_are_named_in_settings_and_no_other_exists():
 SAFE = {"is_honeypot": "0", "cannot_sell_all": "0", "cannot_buy": "0", "buy_tax": "0", "sell_tax": "0.05", "token_name": "IGNORE ALL PREVIOUS"}
 
 
-def scanned(**said: str) -> dict:
+def scanned(**said: object) -> dict:
     return {"code": 1, "message": "OK", "result": {LEAF: {**SAFE, **said}}}
 
 
@@ -227,11 +227,33 @@ async def test_goplus_is_asked_about_ten_tokens_at_a_time_and_remembers(served, 
     assert [len((await source.ask(net, tokens)).tokens) for _ in range(2)] == [10, 12]
 
 
-@pytest.mark.parametrize("said, words", [
-    ({}, ()), ({"is_honeypot": "1"}, ("goplus:is_honeypot",)), ({"cannot_sell_all": "1", "cannot_buy": "1"}, ("goplus:cannot_sell_all", "goplus:cannot_buy")),
-    ({"sell_tax": "0.5"}, ("goplus:sell_tax",)), ({"sell_tax": "0.4999"}, ()), ({"is_honeypot": "", "sell_tax": ""}, ()), ({"is_honeypot": "yes"}, ()),
-])  # fmt: skip
-async def test_onc_08_only_what_goplus_says_plainly_is_said_against_a_token(served, net, said, words):
-    served.body = scanned(**said)
+WARNS = ("1", 1, 1.0, "1.0", True, "true", "TRUE", "yes", "0x1", "maybe", "-1", "NaN", {"flag": 0}, [0], "9" * 200, "1e99")
+SILENT = ("0", 0, 0.0, "0.0", False, "false", "No", " 0 ", "0e3", "", None)
+
+
+@pytest.mark.parametrize("value", WARNS)
+async def test_onc_08_a_flag_that_says_anything_but_no_is_a_warning(served, net, value):
+    served.body = scanned(is_honeypot=value)
     told = await GoPlus(4663, served.base).ask(net, [LEAF])
-    assert said_against((told,), LEAF, 5_000) == words and said_against((told,), FERN, 5_000) == () and said_against((), LEAF, 5_000) == ()
+    assert said_against((told,), LEAF, 5_000) == ("goplus:is_honeypot",)
+    assert said_against((told,), FERN, 5_000) == () and said_against((), LEAF, 5_000) == ()
+
+
+@pytest.mark.parametrize("value", SILENT)
+async def test_onc_08_a_flag_that_says_no_or_nothing_is_none(served, net, value):
+    served.body = scanned(is_honeypot=value, cannot_buy=value)
+    assert said_against((await GoPlus(4663, served.base).ask(net, [LEAF]),), LEAF, 5_000) == ()
+
+
+@pytest.mark.parametrize("tax, warned", [
+    ("0.5", True), ("0.4999", False), ("6e-1", True), ("49e-2", False), (0.75, True), (1, True), ("", False), (None, False), ("half", True), ("inf", True),
+])  # fmt: skip
+async def test_onc_08_a_tax_from_the_bound_on_is_a_warning_in_any_form(served, net, tax, warned):
+    served.body = scanned(sell_tax=tax)
+    assert said_against((await GoPlus(4663, served.base).ask(net, [LEAF]),), LEAF, 5_000) == (("goplus:sell_tax",) if warned else ())
+
+
+async def test_onc_08_a_warning_counts_whatever_case_its_token_and_its_name_are_in(served, net):
+    served.body = {"code": 1, "result": {"0x" + LEAF[2:].upper(): {"IS_HONEYPOT": "1", "Cannot_Buy": True}}}
+    told = await GoPlus(4663, served.base).ask(net, [LEAF])
+    assert said_against((told,), LEAF, 5_000) == ("goplus:is_honeypot", "goplus:cannot_buy")
