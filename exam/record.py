@@ -170,7 +170,6 @@ def _turn(place: int, turn: SatTurn, blobs: dict[str, bytes]) -> dict[str, Any]:
 
 
 def _step(step: Step, kept: Any) -> dict[str, Any]:
-    usage = None if step.usage is None else asdict(step.usage) | {"flags": list(step.usage.flags)}
     return {
         "request_sha256": kept(step.request),
         "answer_sha256": kept(step.answer),
@@ -178,9 +177,19 @@ def _step(step: Step, kept: Any) -> dict[str, Any]:
         "wait_ms": step.wait_ms,
         "stop": step.stop,
         "model_reported": step.model_reported,
-        "usage": usage,
-        "attempts": [{"reason": tried.reason, "latency_ms": tried.latency_ms, "wait_ms": tried.wait_ms, "answer_sha256": kept(tried.answer)} for tried in step.attempts],
-    }
+        "usage": _counted(step.usage),
+        "attempts": [
+            {
+                "reason": tried.reason, "latency_ms": tried.latency_ms, "wait_ms": tried.wait_ms, "answer_sha256": kept(tried.answer),
+                "usage": _counted(tried.usage),
+            }
+            for tried in step.attempts
+        ],
+    }  # fmt: skip
+
+
+def _counted(usage: Usage | None) -> dict[str, Any] | None:
+    return None if usage is None else asdict(usage) | {"flags": list(usage.flags)}
 
 
 def _use(use: ToolUse, kept: Any) -> dict[str, Any]:

@@ -12,15 +12,16 @@ from harnesses.calls import NotACall, read_arguments
 from harnesses.dialect import Dialect
 from harnesses.endpoint import StepLimits
 from harnesses.http import TransportFault
-from harnesses.manifest import ANSWER_TOKENS_MIN
-from harnesses.message import Message, Reply, Stop, ToolCall
-from harnesses.provider import LimitSpent, ProviderFault
-from harnesses.reading import AnswerReading, Record, arguments_of, read_record, refuse_error, text_of
+from harnesses.message import Message, Reply, Stop, ToolCall, Usage
+from harnesses.provider import ProviderFault
+from harnesses.reading import AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
 from harnesses.usage import anthropic_usage, with_reasoning
 
 VERSION = "2023-06-01"
+BLOCKS_MAX = 1_024
+"""Blocks of one answer that are read; later ones are passed over."""
 THINKING_TOKENS_MIN = 1_024
 """The least thinking budget that the provider takes."""
 
@@ -45,10 +46,18 @@ class Anthropic(Dialect):
         body: Record = {"model": self._model, "max_tokens": limits.output_tokens_max, "messages": conversation(messages)}
         if system := "\n\n".join(message.text for message in messages if message.role == "system"):
             body["system"] = system
+        asking = self._manifest.asking
         if tools:
             body["tools"] = [
                 {"name": spec.name, "description": spec.description, "input_schema": spec.parameters} for spec in tools
             ]
+            if asking.tool_choice or asking.parallel_tool_calls is not None:
+                choice = {"type": "any" if asking.tool_choice == "required" else "auto"}
+                body["tool_choice"] = choice if asking.parallel_tool_calls is None else {**choice, "disable_parallel_tool_use": not asking.parallel_tool_calls}
+        if asking.stop:
+            body["stop_sequences"] = asking.stop
+        if asking.prompt_caching:
+            _mark(body)
         body |= self._manifest.sampling.model_dump(exclude_none=True)
         body |= self._thinking(limits.output_tokens_max)
         if self._manifest.provider.stream:
@@ -63,10 +72,19 @@ class Anthropic(Dialect):
             return {"thinking": {"type": "disabled"}}
         if reasoning.effort:
             return {"thinking": {"type": "adaptive"}, "output_config": {"effort": reasoning.effort}}
-        budget = min(reasoning.budget_tokens or 0, output_left - ANSWER_TOKENS_MIN)
-        if budget < THINKING_TOKENS_MIN:
-            raise LimitSpent("output", f"{output_left} output tokens are left, too few to think and to answer")
-        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+        return {"thinking": {"type": "enabled", "budget_tokens": reasoning.budget_within(output_left, THINKING_TOKENS_MIN)}}
+
+
+def _mark(body: Record) -> None:
+    """Mark prompt, tools and conversation so far for the host's cache: three of the four marks that it takes."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    if "system" in body:
+        body["system"] = [{"type": "text", "text": body["system"], **mark}]
+    if body.get("tools"):
+        body["tools"][-1] |= mark
+    blocks = body["messages"][-1]["content"]
+    if blocks and blocks[-1].get("type") in ("text", "tool_result"):
+        blocks[-1] = {**blocks[-1], **mark}
 
 
 def conversation(messages: Sequence[Message]) -> list[Record]:
@@ -128,7 +146,7 @@ class AnthropicReading(AnswerReading):
         match kind:
             case "message_start":
                 self._start(_record(said.get("message")))
-            case "content_block_start":
+            case "content_block_start" if len(self._blocks) < BLOCKS_MAX:
                 self._blocks[_index(said)] = dict(_record(said.get("content_block")))
             case "content_block_delta":
                 self._grow(_index(said), _record(said.get("delta")))
@@ -156,14 +174,20 @@ class AnthropicReading(AnswerReading):
         blocks = [self._finished(place, block) for place, block in self._blocks.items()]
         text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
         reasoned = "".join(text_of(block.get("thinking")) for block in blocks if block.get("type") == "thinking")
-        calls = tuple(_call(block) for block in blocks if block.get("type") == "tool_use")
+        calls = bounded_calls(_call(block) for block in blocks if block.get("type") == "tool_use")
         usage = anthropic_usage(self._usage)
         answered = text + "".join(call.name + call.arguments_text for call in calls)
         usage = usage and with_reasoning(usage, reasoned, answered)
         stop = _STOPS.get(self._stop, "other") if self._stop else ("tools" if calls else "end")
-        native = [block for block in blocks if block.get("type") != "text" or text_of(block.get("text")).strip()]
+        native = _with_calls([block for block in blocks if block.get("type") != "text" or text_of(block.get("text")).strip()], len(calls))
         thought = any(block.get("type") not in ("text", "tool_use") for block in native)
         return Reply(text, calls, usage, stop, self._model, native if thought else None, reasoned)
+
+    def so_far(self) -> tuple[Usage | None, str, str]:
+        """What was read until now."""
+        blocks = self._blocks.values()
+        text = "".join(text_of(block.get("text")) for block in blocks) + "".join(self._pieces.values())
+        return anthropic_usage(self._usage), text, "".join(text_of(block.get("thinking")) for block in blocks)
 
     def _start(self, message: Record) -> None:
         self._model = text_of(message.get("model")) or self._model
@@ -183,6 +207,13 @@ class AnthropicReading(AnswerReading):
 
     def _finished(self, index: int, block: Record) -> Record:
         return {**block, "input": self._pieces[index]} if self._pieces.get(index) else block
+
+
+def _with_calls(blocks: Sequence[Record], count: int) -> list[Record]:
+    """Blocks with no more calls than were read, so that each that goes back has its answer."""
+    calls = [place for place, block in enumerate(blocks) if block.get("type") == "tool_use"]
+    left_out = set(calls[count:])
+    return [block for place, block in enumerate(blocks) if place not in left_out]
 
 
 def _call(block: Record) -> ToolCall:

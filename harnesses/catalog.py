@@ -10,12 +10,15 @@ from harnesses.http_agent import HttpAgent
 from harnesses.manifest import ANY_MODEL, ModelManifest
 from harnesses.openai_chat import OpenAiChat
 from harnesses.openai_responses import OpenAiResponses
+from harnesses.pace import Pace
 from ledgers.clock import Clock
 
 
-def http_door(manifest: ModelManifest, address: Address, clock: Clock) -> HttpDoor:
-    """The door to a manifest's provider; one for all runs that use it, so that its slots are shared."""
-    return HttpDoor(address, manifest.retry, clock, manifest.provider.slots)
+def http_door(manifest: ModelManifest, address: Address, clock: Clock, pace: Pace | None = None) -> HttpDoor:
+    """The door to a manifest's provider; one for all runs that use it, so that its slots are shared.
+
+    `pace` is the host's, shared by every harness that asks it."""
+    return HttpDoor(address, manifest.retry, clock, manifest.provider.slots, (pace or Pace(clock)).tighten(manifest.rate))
 
 
 def endpoint_of(manifest: ModelManifest, model: str, door: HttpDoor) -> Endpoint:

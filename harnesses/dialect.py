@@ -32,9 +32,12 @@ class Dialect:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits, wire: Wire
     ) -> Reply:
         """Answer once. Raises: ProviderFault, LimitSpent."""
-        body = json.dumps(self._body(messages, tools, limits), ensure_ascii=True, separators=(",", ":")).encode()
+        asking = self._manifest.asking
+        written = {**asking.extra_body, **self._body(messages, tools, limits)}
+        body = json.dumps(written, ensure_ascii=True, separators=(",", ":")).encode()
         url = self._door.address.path(self.PATH)
-        return await self._door.ask(url, self._headers(self._door.address.key), body, limits.deadline_ms, wire, self._reading)
+        headers = {**asking.extra_headers, **self._headers(self._door.address.key)}
+        return await self._door.ask(url, headers, body, limits.deadline_ms, wire, self._reading)
 
     def _headers(self, key: str) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}

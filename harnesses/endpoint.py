@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from harnesses.message import Message, Reply
+from harnesses.message import Message, Reply, Usage
 from harnesses.outcome import Attempt
 from harnesses.tools import ToolSpec
 
@@ -43,6 +43,10 @@ class Wire:
     """Exchanges that failed and were tried again, or ended the step."""
     wait_ms: int = 0
     """Time spent waiting: for a rate limit, a back-off, or our own slot."""
+    began: bool = False
+    """Whether the exchange under way was accepted and is being answered."""
+    spent: Usage | None = None
+    """What the exchange that ended the step cost, where it brought no reply."""
 
     def kept(self) -> bytes:
         """What came back, fit for the journal."""

@@ -13,8 +13,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import httpx
 import tenacity
@@ -22,10 +23,14 @@ import tenacity
 from harnesses.address import BLOT, Address
 from harnesses.endpoint import Wire
 from harnesses.manifest import Retry
-from harnesses.message import Reply
+from harnesses.message import Reply, Usage
 from harnesses.outcome import Attempt
-from harnesses.provider import LimitSpent, ProviderFault
+from harnesses.pace import Pace
+from harnesses.provider import LimitSpent, ModelFault, ProviderFault
+from harnesses.refusals import fault_of
+from harnesses.usage import BYTES_PER_TOKEN
 from ledgers.clock import Clock
+from ledgers.errors import RefereeError
 from ledgers.plain_text import plain_text
 
 WIRE_BYTES_MAX = 16 * 1024 * 1024
@@ -38,7 +43,13 @@ REASON_CHARS_MAX = 160
 RETRY_AFTER_MS_MAX = 24 * 3_600_000
 TRANSIENT = frozenset({408, 429})
 """Refusals that are worth another attempt, beside every 5xx."""
+AUTHORITY = frozenset({401, 402, 403, 404, 407})
+"""Refusals that no model can bring about."""
+THREAD_BYTES_MIN = 65_536
+"""A longer answer is read beside the loop that all runs share."""
 HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "referee/1"}
+
+T = TypeVar("T")
 
 WITHHELD = b"withheld: the answer repeated a key in pieces"
 
@@ -67,12 +78,18 @@ class Reading(Protocol):
         """Say what was read although the connection broke. Raises: ProviderFault unless its own end had come."""
         ...
 
+    def broken(self, request: bytes) -> Usage | None:
+        """What an exchange cost that ended before its answer did; none where nobody counts."""
+        ...
+
 
 class HttpDoor:
     """Posts to one provider."""
 
-    def __init__(self, address: Address, retry: Retry, clock: Clock, slots: int = 4) -> None:
+    def __init__(self, address: Address, retry: Retry, clock: Clock, slots: int = 4, pace: Pace | None = None) -> None:
+        """Make a door; `pace` is shared by every door to the same host."""
         self.address = address
+        self._pace = pace or Pace(clock)
         self._retry = retry
         self._clock = clock
         self._slots = asyncio.Semaphore(slots)
@@ -131,22 +148,23 @@ class HttpDoor:
         finally:
             waited_ms = self._clock.monotonic_ms() - begun_ms
             wire.wait_ms += waited_ms
-            wire.attempts.append(Attempt(failed.reason, failed.answer, failed.latency_ms, waited_ms))
+            wire.attempts.append(replace(failed, wait_ms=waited_ms))
 
     async def _attempt(
         self, url: str, headers: Mapping[str, str], body: bytes, ends_ms: int, wire: Wire, reading: Reading
     ) -> Reply:
         begun_ms = self._clock.monotonic_ms()
-        wire.answer = bytearray()
+        wire.answer, wire.began = bytearray(), False
         try:
             return await self._clock.within(max(0, ends_ms - begun_ms), self._exchange(url, headers, body, wire, reading))
         except TimeoutError:
+            wire.spent = reading.broken(wire.request)
             came = f"after {len(wire.answer)} bytes of an answer" if wire.answer else "before the provider sent anything"
             raise LimitSpent("time", f"the turn's time was over {came}") from None
-        except ProviderFault as fault:
+        except (ProviderFault, ModelFault) as fault:
             fault.args = (self.address.blotted_text(str(fault)),)
-            reason = plain_text(str(fault), REASON_CHARS_MAX)
-            wire.attempts.append(Attempt(reason, wire.kept(), self._clock.monotonic_ms() - begun_ms, 0))
+            reason, latency_ms = plain_text(str(fault), REASON_CHARS_MAX), self._clock.monotonic_ms() - begun_ms
+            wire.attempts.append(Attempt(reason, wire.kept(), latency_ms, 0, reading.broken(wire.request) if wire.began else None))
             raise
 
     async def _exchange(self, url: str, headers: Mapping[str, str], body: bytes, wire: Wire, reading: Reading) -> Reply:
@@ -155,23 +173,29 @@ class HttpDoor:
                 async with self._opened().stream("POST", url, content=body, headers={**HEADERS, **headers}) as response:
                     if response.status_code != 200:
                         raise await self._refused(response, wire)
+                    wire.began = True
                     if response.headers.get("content-encoding", "identity") not in ("", "identity"):
                         raise ProviderFault("answered in an encoding that was not asked for")
                     async for chunk in response.aiter_raw():
                         _keep(wire, chunk)
-                        if reading.feed(chunk):
+                        if await (asyncio.to_thread(reading.feed, chunk) if len(chunk) >= THREAD_BYTES_MIN else _at_once(reading.feed, chunk)):
                             break
             except httpx.TransportError as error:
                 return self._after_loss(reading, error)
             except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
                 raise ProviderFault(f"could not be asked: {type(error).__name__}") from None
-            return reading.end()
+            return await (asyncio.to_thread(reading.end) if len(wire.answer) >= THREAD_BYTES_MIN else _at_once(reading.end))
 
     @asynccontextmanager
     async def _slot(self, wire: Wire) -> AsyncIterator[None]:
         begun_ms = self._clock.monotonic_ms()
         try:
             await self._slots.acquire()
+            try:
+                await self._pace.ready(-(-len(wire.request) // BYTES_PER_TOKEN))
+            except BaseException:
+                self._slots.release()
+                raise
         finally:
             wire.wait_ms += self._clock.monotonic_ms() - begun_ms
         try:
@@ -186,13 +210,18 @@ class HttpDoor:
         except ProviderFault:
             raise TransportFault("connection", type(error).__name__) from None
 
-    async def _refused(self, response: httpx.Response, wire: Wire) -> ProviderFault:
+    async def _refused(self, response: httpx.Response, wire: Wire) -> RefereeError:
+        """What a refusal stands for, and whose doing it is."""
         try:
             await self._clock.within(ERROR_MS_MAX, _read_error(response, wire))
         except (TimeoutError, httpx.TransportError):
             pass  # the status has said what matters
         status = response.status_code
-        said = plain_text(self.address.blotted_text(bytes(wire.answer).decode("utf-8", "replace")), REASON_CHARS_MAX)
+        body = self.address.blotted_text(bytes(wire.answer).decode("utf-8", "replace"))
+        said = plain_text(body, REASON_CHARS_MAX)
+        fault = fault_of(body, f"http {status}: {said}") if status not in TRANSIENT | AUTHORITY else None
+        if fault is not None and (not isinstance(fault, ProviderFault) or status < 500):
+            return fault
         if status in TRANSIENT or status >= 500:
             return TransportFault(f"http {status}", said, retry_after_ms(response.headers, self._clock.now_ms()))
         return ProviderFault(f"http {status}: {said}")
@@ -204,6 +233,10 @@ class HttpDoor:
             timeout = httpx.Timeout(None, connect=CONNECT_S_MAX)
             self._client = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False)
         return self._client
+
+
+async def _at_once(read: Callable[..., T], *given: object) -> T:
+    return read(*given)
 
 
 def retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from harnesses.endpoint import StepLimits, Wire
 from harnesses.http import HttpDoor, TransportFault
 from harnesses.message import Message, Reply, ToolCall
-from harnesses.reading import Record, arguments_of, text_of
+from harnesses.reading import Record, arguments_of, bounded_calls, text_of
 from harnesses.tools import ToolSpec
 from harnesses.usage import responses_usage
 
@@ -92,9 +92,12 @@ class AgentReading:
         said = _envelope(text)
         if said is None:
             return Reply(text)
-        calls = tuple(_call(call) for call in said.get("calls", ()))
+        calls = bounded_calls(_call(call) for call in said.get("calls", ()))
         usage, model = responses_usage(said.get("usage")), text_of(said.get("model"))
         return Reply(said.get("answer", ""), calls, usage, "tools" if calls else "end", model)
+
+    def broken(self, request: bytes) -> None:
+        """Nothing: what goes on inside a program cannot be counted."""
 
     def lost(self) -> Reply:
         """Nothing: where verbatim text ends, only the connection says."""

@@ -13,11 +13,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from harnesses.asking import Asking, Rate
+from harnesses.provider import LimitSpent
+from harnesses.quirks import Quirks
 from ledgers.identity import identity_of, sha256_hex
 
 MANIFESTS = Path(__file__).parent / "manifests"
 """Where the shipped manifests live, one file per version."""
 
+MANIFEST_BYTES_MAX = 65_536
 ANY_MODEL = "any"
 """A manifest's model when the stack names it."""
 
@@ -105,6 +109,14 @@ class Reasoning(Part):
             raise ValueError("say either effort or budget_tokens")
         return self
 
+    def budget_within(self, output_left: int | None, least: int = 1) -> int:
+        """The budget of a step that has so many output tokens left, answer inside. Raises: LimitSpent when too few are left."""
+        assert self.budget_tokens is not None
+        budget = self.budget_tokens if output_left is None else min(self.budget_tokens, output_left - ANSWER_TOKENS_MIN)
+        if budget < least:
+            raise LimitSpent("output", f"{output_left} output tokens are left, too few to think and to answer")
+        return budget
+
 
 class Sampling(Part):
     """How answers are drawn; what is absent is left to the provider."""
@@ -157,6 +169,9 @@ class ModelManifest(Part):
     limits: ModelLimits
     reasoning: Reasoning | None = None
     sampling: Sampling = Sampling()
+    asking: Asking = Asking()
+    quirks: Quirks = Quirks()
+    rate: Rate | None = None
     retry: Retry
 
     @field_validator("tools")
@@ -182,14 +197,14 @@ class ModelManifest(Part):
             return self
         if self.provider.kind in OPEN_DOORS:
             raise ValueError("reasoning cannot be set at an open door")
-        budget = self.reasoning.budget_tokens
-        if budget is not None and budget + ANSWER_TOKENS_MIN > (self.limits.output_tokens_max or 0):
-            raise ValueError(
-                f"reasoning.budget_tokens {budget} does not fit the output limit {self.limits.output_tokens_max}:"
-                f" {ANSWER_TOKENS_MIN} must be left for the answer"
-            )
+        for field in ("output_tokens_max", "plan_output_tokens_max"):
+            budget, limit = self.reasoning.budget_tokens, getattr(self.limits, field) or 0
+            if budget is not None and budget + ANSWER_TOKENS_MIN > limit:
+                raise ValueError(
+                    f"reasoning.budget_tokens {budget} does not fit limits.{field} {limit}:"
+                    f" {ANSWER_TOKENS_MIN} must be left for the answer"
+                )
         return self
-
 
     @model_validator(mode="after")
     def _every_setting_reaches_the_provider(self) -> Self:
@@ -199,8 +214,12 @@ class ModelManifest(Part):
             raise ValueError(f"sampling.seed: {kind} has no seed")
         if kind == "openai-responses" and self.reasoning and self.reasoning.budget_tokens is not None:
             raise ValueError("reasoning.budget_tokens: openai-responses takes an effort, not a budget")
-        if kind in OPEN_DOORS and self.sampling != Sampling():
-            raise ValueError("sampling cannot be set at an open door")
+        if kind in OPEN_DOORS and (self.sampling != Sampling() or self.quirks != Quirks() or self.rate):
+            raise ValueError("sampling, quirks and rate cannot be set at an open door")
+        if kind != "openai-chat" and self.quirks != Quirks():
+            raise ValueError(f"quirks: {kind} has none")
+        if objection := self.asking.objection(kind):
+            raise ValueError(objection)
         return self
 
 
@@ -226,12 +245,27 @@ class Harness(BaseModel):
 
 
 def load_harness(name: str) -> Harness:
-    """Load a shipped manifest by its file's name, e.g. `baseline-1`. Raises: ValueError naming what is wrong."""
+    """Load a shipped manifest by its file's name, e.g. `baseline-1`, or one of your own by its path, which ends in `.toml`.
+
+    Raises: ValueError naming what is wrong."""
+    if name.endswith(".toml"):
+        return _own_harness(Path(name))
     path = MANIFESTS / f"{name}.toml"
     known = harness_names()
     if name not in known:
         raise ValueError(f"no harness named {name[:40]!r}; known: {', '.join(known)}")
     return read_harness(path.read_bytes(), name)
+
+
+def _own_harness(path: Path) -> Harness:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MANIFEST_BYTES_MAX + 1)
+    except OSError as error:
+        raise ValueError(f"harness {path} cannot be read: {error.strerror or error}; known: {', '.join(harness_names())}") from None
+    if len(data) > MANIFEST_BYTES_MAX:
+        raise ValueError(f"harness {path}: expected a manifest of at most {MANIFEST_BYTES_MAX} bytes")
+    return read_harness(data, path.stem)
 
 
 def harness_names() -> list[str]:

@@ -14,9 +14,12 @@ from typing import Any, NoReturn
 
 from harnesses.tools import ToolSpec
 
-HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
 STATELESS_VERSIONS = ("2026-07-28",)
 VERSIONS = (*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS)
+BATCH_VERSIONS = ("2025-03-26",)
+"""Revisions in which several messages may come as one; what names no revision is taken for this one, as it says itself."""
+BATCH_MAX = 64
 META = "io.modelcontextprotocol/"
 CACHE_MS = 60_000
 
@@ -74,12 +77,21 @@ class McpRequest:
         return McpRefused(code, message, data, self.id)
 
 
-def read_request(body: bytes) -> McpRequest:
-    """Read one message. Raises: McpRefused."""
+def read_messages(body: bytes) -> tuple[list[Any], bool]:
+    """Read what one POST holds: its messages, and whether they came as a batch. Raises: McpRefused."""
     try:
         said = json.loads(body, object_pairs_hook=_unique, parse_constant=_not_finite)
     except (ValueError, RecursionError):
         raise McpRefused(PARSE, "expected one JSON object; found none that can be read") from None
+    if not isinstance(said, list):
+        return [said], False
+    if not 0 < len(said) <= BATCH_MAX:
+        raise McpRefused(INVALID, f"expected a batch of 1 to {BATCH_MAX} messages; found {len(said)}")
+    return said, True
+
+
+def read_request(said: object) -> McpRequest:
+    """Read one message. Raises: McpRefused."""
     if not isinstance(said, dict) or said.get("jsonrpc") != "2.0" or not isinstance(said.get("method"), str):
         raise McpRefused(INVALID, "expected one JSON-RPC 2.0 request")
     request_id, params = said.get("id"), said.get("params", {})

@@ -14,22 +14,28 @@ import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from harnesses.address import Address
+from harnesses.calls import NotACall, read_arguments
 from harnesses.manifest import TurnLimits
-from harnesses.mcp import BAD_PARAMS, NO_METHOD, VERSIONS, McpRefused, McpRequest, Record, called, discovered, initialized, listed, read_request
+from harnesses.mcp import (
+    BAD_PARAMS, BAD_VERSION, BATCH_VERSIONS, INVALID, NO_METHOD, VERSIONS, McpRefused, McpRequest, Record, called, discovered, initialized,
+    listed, read_messages, read_request,
+)  # fmt: skip
 from harnesses.message import Reply, ToolCall
 from harnesses.model import ToolboxFor, opening
 from harnesses.provider import Answer, LimitSpent, ProviderFault
 from harnesses.question import Question
+from harnesses.reading import arguments_of
 from harnesses.tools import ToolSpec
 from harnesses.trail import Trail
-from harnesses.using import Using
+from harnesses.using import Using, refusal
 from ledgers.clock import Clock
 from ledgers.errors import RefereeError
 
@@ -39,6 +45,8 @@ WAIT_S_MAX = 50
 """Longest single wait for a turn; clients give up on slower answers."""
 LAST_CALL_MS = 20
 """How long before its deadline a turn that nobody fetched is given up."""
+FAREWELL_MS = 10_000
+"""How long a door stays open for agents that were not told yet that it is over."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 INSTRUCTIONS = (
@@ -55,7 +63,12 @@ NEXT_TURN = ToolSpec(
 ANSWER = ToolSpec(
     "answer",
     "End the open turn with your decision: one JSON object, as the prompt asks for it, or the same as text.",
-    {"type": "object", "properties": {"decision": {"type": ["object", "string"]}}, "required": ["decision"], "additionalProperties": False},
+    {
+        "type": "object",
+        "properties": {"decision": {"type": "string", "description": "The decision object as JSON text; the object itself is taken too."}},
+        "required": ["decision"],
+        "additionalProperties": False,
+    },
 )
 
 
@@ -87,20 +100,24 @@ class Place:
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     turn: OpenTurn | None = None
     client: str = ""
+    came: bool = False
+    """Whether its agent was ever here."""
     waiting: int = 0
     """Calls of `next_turn` that wait."""
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its agent was told that it is over."""
 
 
 class McpDoor:
     """Serves every run of one harness. Opens with the first turn at the latest; `close` it after the last."""
 
-    def __init__(self, specs: Sequence[ToolSpec], secret: str, clock: Clock, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, specs: Sequence[ToolSpec], secret: str, clock: Clock, host: str = "127.0.0.1", port: int = 0, farewell_ms: int = FAREWELL_MS) -> None:
         if len(secret) < 16:
             raise ValueError("the key of an MCP door is its secret: 16 characters or more")
         self._specs = (NEXT_TURN, *specs, ANSWER)
         self._secret = secret
         self._clock = clock
-        self._host, self._port = host, port
+        self._host, self._port, self._farewell_ms = host, port, farewell_ms
         self._places: dict[str, Place] = {}
         self._runner: web.AppRunner | None = None
         self._over = asyncio.Event()
@@ -126,11 +143,19 @@ class McpDoor:
             await runner.cleanup()
             raise RefereeError(f"the MCP door cannot listen on port {self._port}: {error.strerror}") from None
 
+    def expect(self, run_id: str) -> None:
+        """Let the agent of a run in, before any turn of it is open; agents of runs that nobody expects are refused."""
+        self._places.setdefault(run_id, Place())
+
     async def close(self) -> None:
-        """Tell every waiting agent that it is over, and stop to listen."""
+        """Tell every agent that has come in that it is over, also one that asks within a few seconds; then stop to listen."""
         self._over.set()
         for place in self._places.values():
             place.opened.set()
+        came = [place.told.wait() for place in self._places.values() if place.came]
+        if came and self._runner is not None:
+            with suppress(TimeoutError):
+                await self._clock.within(self._farewell_ms, _all(came))
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -164,13 +189,33 @@ class McpDoor:
         for token in self._tokens(run_id):
             body = Address("", token).blotted(body)
         try:
-            asked = read_request(body)
-            if asked.id is None:
-                return web.Response(status=202)
-            said = asked.answer(await self._result(asked, self.place(run_id), body))
+            messages, several = read_messages(body)
+            self._hold_version(request.headers.get("MCP-Protocol-Version"), messages, several)
         except McpRefused as error:
-            return web.json_response(error.message(), status=200 if error.request_id is not None else 400)
-        return web.json_response(said)
+            return web.json_response(error.message(), status=400)
+        said = [answer for message in messages if (answer := await self._answered(message, self._places[run_id], body)) is not None]
+        if not said:
+            return web.Response(status=202)
+        refused = not several and "error" in said[0] and said[0]["id"] is None
+        return web.json_response(said if several else said[0], status=400 if refused else 200)
+
+    async def _answered(self, message: object, place: Place, body: bytes) -> Record | None:
+        """Answer one message; none for a notification, which is not answered."""
+        try:
+            asked = read_request(message)
+            return None if asked.id is None else asked.answer(await self._result(asked, place, body))
+        except McpRefused as error:
+            return error.message()
+
+    def _hold_version(self, named: str | None, messages: Sequence[object], several: bool) -> None:
+        """Refuse a revision that is not spoken, but to a handshake, which is there to agree on one; and a batch where its revision has none.
+
+        Raises: McpRefused."""
+        begins = any(isinstance(message, dict) and message.get("method") == "initialize" for message in messages)
+        if named is not None and named not in VERSIONS and not begins:
+            raise McpRefused(BAD_VERSION, f"unsupported protocol version; supported: {', '.join(VERSIONS)}")
+        if several and (begins or (named or BATCH_VERSIONS[0]) not in BATCH_VERSIONS):
+            raise McpRefused(INVALID, f"expected one message; batches are of revision {', '.join(BATCH_VERSIONS)} alone, after its handshake")
 
     def _refused(self, request: web.Request, run_id: str) -> web.Response | None:
         origin = request.headers.get("Origin")
@@ -179,8 +224,8 @@ class McpDoor:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ").encode("utf-8", "replace")
         if not any([hmac.compare_digest(given, token.encode()) for token in self._tokens(run_id)]):
             return web.Response(status=401, text="the run's token is missing or wrong", headers={"WWW-Authenticate": "Bearer"})
-        if request.headers.get("MCP-Protocol-Version", VERSIONS[0]) not in VERSIONS:
-            return web.Response(status=400, text=f"unsupported protocol version; supported: {', '.join(VERSIONS)}")
+        if run_id not in self._places:
+            return web.Response(status=404, text=f"no run of that name is played here; runs: {', '.join(sorted(self._places)) or 'none yet'}")
         return None
 
     def _tokens(self, run_id: str) -> tuple[str, str]:
@@ -189,6 +234,7 @@ class McpDoor:
 
     async def _result(self, asked: McpRequest, place: Place, body: bytes) -> Record:
         place.client = asked.client or place.client
+        place.came = True
         match asked.method:
             case "initialize":
                 return initialized(asked, NAME, INSTRUCTIONS)
@@ -203,7 +249,7 @@ class McpDoor:
         raise asked.refused(NO_METHOD, f"no method {asked.method[:60]}")
 
     async def _call(self, asked: McpRequest, place: Place, body: bytes) -> Record:
-        name, arguments = asked.params.get("name"), asked.params.get("arguments") or {}
+        name, arguments = asked.params.get("name"), arguments_of(asked.params.get("arguments"))
         if not isinstance(name, str):
             raise asked.refused(BAD_PARAMS, "a tool call has a name")
         if name == NEXT_TURN.name:
@@ -212,16 +258,21 @@ class McpDoor:
         if turn is None or turn.ended.done():
             return called('{"error":"no_turn","detail":"no turn is open; call next_turn"}', False)
         async with turn.playing:
-            return await self._play(place, turn, ToolCall(str(asked.id), name, json.dumps(arguments, ensure_ascii=False)), body)
+            return await self._play(place, turn, ToolCall(str(asked.id), name, arguments), body)
 
-    async def _next_turn(self, asked: McpRequest, place: Place, arguments: object) -> Record:
-        wait_s = arguments.get("wait_s", 25) if isinstance(arguments, dict) else None
+    async def _next_turn(self, asked: McpRequest, place: Place, arguments: str) -> Record:
+        try:
+            wait_s = read_arguments(arguments).get("wait_s", 25)
+        except NotACall as error:
+            raise asked.refused(BAD_PARAMS, f"{error.reason}: {error.detail}") from None
         if type(wait_s) is not int or not 0 <= wait_s <= WAIT_S_MAX:
             raise asked.refused(BAD_PARAMS, f"wait_s is a whole number from 0 to {WAIT_S_MAX}")
         if place.turn is None and not self._over.is_set():
             await self._wait(place, wait_s)
         turn = place.turn
         if turn is None or turn.ended.done():
+            if self._over.is_set():
+                place.told.set()
             return called('{"over":true}' if self._over.is_set() else '{"waiting":true}', True)
         return called(self._shown(turn), True)
 
@@ -254,10 +305,16 @@ class McpDoor:
         if not turn.fetched:
             return called('{"error":"not_fetched","detail":"call next_turn first"}', False)
         answering = call.name == ANSWER.name
+        if answering:
+            try:
+                decision = _decision(call.arguments_text)
+            except NotACall as error:
+                return called(refusal(error.reason, error.detail).text.decode(), False)
         turn.trail.hear(body, Reply("", stop="end" if answering else "tools", model_reported=place.client))
         turn.steps += 1
         if answering:
-            return self._end(turn, call)
+            turn.ended.set_result(Answer(decision))
+            return called('{"taken":true}', True)
         if turn.steps >= turn.limits.steps_max:
             turn.ended.set_exception(LimitSpent("steps", f"{turn.limits.steps_max} steps were used without an answer"))
             return called('{"error":"out_of_steps","detail":"the last step had to be the answer; the turn has ended"}', False)
@@ -265,12 +322,14 @@ class McpDoor:
         turn.trail.begin_step().request = used.answer
         return called(used.answer.decode("utf-8", "replace"), used.ok)
 
-    def _end(self, turn: OpenTurn, call: ToolCall) -> Record:
-        given = json.loads(call.arguments_text)
-        decision = given.get("decision") if isinstance(given, dict) and set(given) == {"decision"} else given
-        text = decision if isinstance(decision, str) else json.dumps(decision, ensure_ascii=False)
-        turn.ended.set_result(Answer(text))
-        return called('{"taken":true}', True)
+
+def _decision(arguments: str) -> str:
+    """The decision in a call of `answer`, as text: the field's own text, an object written out, or all arguments as the decision.
+
+    Raises: NotACall for arguments that cannot be read; the turn is then still open."""
+    given = read_arguments(arguments)
+    decision = given["decision"] if set(given) == {"decision"} else given
+    return decision if isinstance(decision, str) else json.dumps(decision, ensure_ascii=False)
 
 
 class McpProvider:
@@ -311,3 +370,7 @@ class McpProvider:
             if not turn.fetched:
                 raise ProviderFault("nobody came to the door for this turn") from None
         return await turn.ended
+
+
+async def _all(waits: Sequence[Awaitable[object]]) -> None:
+    await asyncio.gather(*waits)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Role = Literal["system", "user", "assistant", "tool"]
+Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 Stop = Literal["end", "tools", "length", "other"]
 """Why a model stopped: it was done, it wants tools, the output limit cut it off, or something else (a filter, a pause)."""
@@ -53,7 +53,8 @@ class Usage:
     """The part of the output that was hidden reasoning."""
     flags: tuple[str, ...] = ()
     """Sorted. `inconsistent`: the provider's own numbers disagree and the larger was kept. `estimated`: it reported none,
-    these are counted from bytes. `reasoning_estimated`: the hidden part is counted from its shown text."""
+    these are counted from bytes. `reasoning_estimated`: the hidden part is counted from its shown text. `broken`: of an
+    exchange that ended before its answer did."""
 
     @property
     def consistent(self) -> bool:

@@ -19,11 +19,11 @@ from harnesses.calls import ID_FORM, NotACall, is_call_in_text, read_arguments
 from harnesses.endpoint import Endpoint, StepLimits, Wire
 from harnesses.manifest import TurnLimits
 from harnesses.message import Message, Reply, ToolCall, Usage
-from harnesses.provider import Answer, LimitSpent, ProviderFault
+from harnesses.provider import Answer, LimitSpent
 from harnesses.question import Question
 from harnesses.tools import Toolbox
 from harnesses.trail import Trail
-from harnesses.usage import estimated_usage
+from harnesses.usage import estimated_usage, held_to_bytes
 from harnesses.using import Using, refusal
 from ledgers.clock import Clock
 
@@ -31,8 +31,6 @@ KEPT_ARGUMENTS_CHARS_MAX = 65_536
 """How much of a call's arguments is recorded and sent back; more is cut."""
 MARGIN_MS = 20
 """How long before the turn's deadline a step is given up, so that it can still be said why."""
-LOST_PPM_MAX = 100_000
-"""From which share of its time lost to others on a turn that ran out of time is UNAVAILABLE, not OUT_OF_TIME."""
 UNREADABLE_CHARS_MAX = 500
 """How much of arguments that cannot be read a model is shown again."""
 
@@ -69,7 +67,6 @@ class _Playing:
         self._limits = limits
         self._trail = trail
         self._clock = clock
-        self._deadline_ms = question.deadline_ms
         self._ends_ms = trail.begun_ms + question.deadline_ms - (MARGIN_MS if question.deadline_ms > 50 * MARGIN_MS else 0)
         self._messages = list(opening(question, limits))
         self._steps = 0
@@ -85,8 +82,6 @@ class _Playing:
             if self._steps > 1:
                 self._hold_time()
             reply = self._counted(await endpoint.complete(self._messages, self._using.specs, limits, wire), wire)
-        except LimitSpent as spent:
-            raise self._judged(spent) from None
         finally:
             self._trail.end_step(reply)
         self._used += reply.usage or Usage()
@@ -122,19 +117,14 @@ class _Playing:
         if self._clock.monotonic_ms() >= self._ends_ms:
             raise LimitSpent("time", "the turn's time was over before the next step")
 
-    def _judged(self, spent: LimitSpent) -> LimitSpent | ProviderFault:
-        """Whose doing it was that the time ran out: not the stack's when much of it was lost on the way to it."""
-        lost_ms = self._trail.lost_ms
-        if spent.limit != "time" or lost_ms * 1_000_000 < LOST_PPM_MAX * self._deadline_ms:
-            return spent
-        return ProviderFault(f"{lost_ms} ms of the turn were lost to faults, rate limits and our own queue; then time ran out")
-
     def _counted(self, reply: Reply, wire: Wire) -> Reply:
         """The reply with its usage; counted from bytes where the provider counts nothing, left open at an open door."""
-        if reply.usage is not None or self._limits.output_tokens_max is None:
+        if self._limits.output_tokens_max is None:
             return reply
         answered = reply.text + "".join(call.name + call.arguments_text for call in reply.tool_calls)
-        return replace(reply, usage=estimated_usage(wire.request, answered, reply.reasoned))
+        if reply.usage is None:
+            return replace(reply, usage=estimated_usage(wire.request, answered, reply.reasoned))
+        return replace(reply, usage=held_to_bytes(reply.usage, answered, reply.reasoned))
 
     def _hold_output(self, reply: Reply) -> None:
         most = self._limits.output_tokens_max

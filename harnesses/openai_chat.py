@@ -8,18 +8,19 @@ without `[DONE]`. Written strictly: content is always text, since some local ser
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from harnesses.dialect import Dialect
 from harnesses.endpoint import StepLimits
 from harnesses.http import TransportFault
 from harnesses.message import Message, Reply, Stop, ToolCall, Usage
 from harnesses.provider import ProviderFault
-from harnesses.reading import AnswerReading, Record, arguments_of, read_record, refuse_error, text_of
+from harnesses.quirks import ReasoningTags, joined, shallow
+from harnesses.reading import CALLS_READ_MAX, AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of, whole_json
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
-from harnesses.usage import chat_usage, with_reasoning
+from harnesses.usage import usage_in, with_reasoning
 
 _STOPS: dict[str, Stop] = {
     "stop": "end", "eos": "end", "end_turn": "end", "tool_calls": "tools", "function_call": "tools", "length": "length", "max_tokens": "length",
@@ -30,6 +31,10 @@ BROKEN = ("error", "abort")
 SIGNED_FIELDS = ("extra_content",)
 """Parts of a call that Gemini's hosts refuse to be asked again without."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
+GIVE_BACK = ("reasoning_details", "extra_content", "thought_signature", "thinking_blocks")
+"""Parts of a message that hosts which send them refuse to go on without; a manifest may name more."""
+ARGUMENTS_READ_MAX = 262_144
+"""Characters of one call's arguments that are read; far fewer are kept."""
 
 
 class OpenAiChat(Dialect):
@@ -38,35 +43,55 @@ class OpenAiChat(Dialect):
     PATH = "chat/completions"
 
     def _reading(self) -> AnswerReading:
-        return ChatReading()
+        return ChatReading(self._manifest.quirks.give_back, self._manifest.quirks.reasoning_tags)
 
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
-        provider, sampling, reasoning = self._manifest.provider, self._manifest.sampling, self._manifest.reasoning
-        body: Record = {"model": self._model, "messages": [_written(message) for message in messages]}
+        provider, asking, reasoning = self._manifest.provider, self._manifest.asking, self._manifest.reasoning
+        written = [_written(message) for message in self._with_roles(messages)]
+        if asking.prompt_caching:
+            written[:2] = [_marked(message) for message in written[:2]]
+        body: Record = {"model": self._model, "messages": written}
         if tools:
             body["tools"] = [{"type": "function", "function": _function(spec)} for spec in tools]
-            body["tool_choice"] = "auto"
+            body["tool_choice"] = asking.tool_choice or "auto"
+            if asking.parallel_tool_calls is not None:
+                body["parallel_tool_calls"] = asking.parallel_tool_calls
         body[provider.output_limit_field] = limits.output_tokens_max
-        body |= sampling.model_dump(exclude_none=True)
+        body |= self._manifest.sampling.model_dump(exclude_none=True)
+        if asking.stop:
+            body["stop"] = asking.stop
+        if asking.response_format:
+            body["response_format"] = {"type": asking.response_format}
         if reasoning and reasoning.effort:
             body["reasoning_effort"] = reasoning.effort
         elif reasoning:
-            body["reasoning"] = {"max_tokens": reasoning.budget_tokens}
+            body["reasoning"] = {"max_tokens": reasoning.budget_within(limits.output_tokens_max)}
         if provider.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return body
+
+    def _with_roles(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages under the roles that the host knows."""
+        role = self._manifest.asking.system_role
+        return [replace(message, role=role) if message.role == "system" and role else message for message in messages]
 
 
 def _function(spec: ToolSpec) -> Record:
     return {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
 
 
+def _marked(message: Record) -> Record:
+    """A message marked for a cache; prompt and question open every step of a turn."""
+    part = {"type": "text", "text": message["content"], "cache_control": {"type": "ephemeral"}}
+    return {**message, "content": [part]}
+
+
 def _written(message: Message) -> Record:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
-    if not message.tool_calls:
-        return {"role": message.role, "content": message.text}
     native = message.native or {"message": {}, "calls": [{}] * len(message.tool_calls)}
+    if not message.tool_calls:
+        return {"role": message.role, "content": message.text, **native["message"]}
     calls = [
         {**own, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
         for call, own in zip(message.tool_calls, native["calls"], strict=True)
@@ -74,14 +99,44 @@ def _written(message: Message) -> Record:
     return {"role": message.role, "content": message.text, "tool_calls": calls, **native["message"]}
 
 
-class ChatReading(AnswerReading):
-    """Reads one chat completion."""
+class _Call:
+    """One tool call under way."""
 
     def __init__(self) -> None:
+        self.id = self.name = ""
+        self._pieces: list[str] = []
+        self._length = 0
+        self.signed: Record = {}
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self._pieces)
+
+    def grow(self, call_id: str, name: str, piece: str) -> None:
+        """Take a piece; one that says the whole call over again says nothing new, and none goes beyond what is ever kept."""
+        self.id, self.name = self.id or call_id, self.name or name
+        if name and self._length and piece == self.arguments and whole_json(piece):
+            return
+        if self._length <= ARGUMENTS_READ_MAX:
+            self._pieces.append(piece)
+            self._length += len(piece)
+
+
+class ChatReading(AnswerReading):
+    """Reads one chat completion, in pieces or whole.
+
+    Where both forms meet in one stream, what comes whole stands for all that came in pieces before it."""
+
+    def __init__(self, give_back: Collection[str] = (), tags: ReasoningTags | None = None) -> None:
         super().__init__()
+        self._give_back = (*GIVE_BACK, *give_back)
+        self._tags = tags
         self._text: list[str] = []
+        self._in_pieces = False
         self._reasoning: dict[str, list[str]] = {}
-        self._calls: dict[object, Record] = {}
+        self._given: Record = {}
+        """What the host attached to its message and may want back, unchanged."""
+        self._calls: dict[object, _Call] = {}
         self._key_of: dict[int, object] = {}
         """Which call an index stands for now; some hosts number every call 0."""
         self._stop = ""
@@ -96,77 +151,124 @@ class ChatReading(AnswerReading):
             return True
         said = read_record(event.data)
         refuse_error(said)
-        self._take(said, "delta")
+        self._take(said, whole=False)
         return False
 
     def take_whole(self, said: Record) -> None:
         """Take a completion that came whole."""
         refuse_error(said)
-        self._take(said, "message")
+        self._take(said, whole=True)
         self._complete = True
 
     def reply(self) -> Reply:
         """Say what was read. Raises: TransportFault when it was cut off."""
         if not (self._complete or self._stop):
             raise TransportFault("cut_off", "the stream ended before the answer did")
-        text = "".join(self._text)
         shown = {name: "".join(parts) for name, parts in self._reasoning.items()}
-        reasoned = max(shown.values(), key=len, default="")
-        calls = tuple(ToolCall(*(str(call[part]) for part in ("id", "name", "arguments"))) for call in self._calls.values())
+        text, tagged = ("".join(self._text), "") if self._tags is None else self._tags.taken_out("".join(self._text))
+        reasoned = max((*shown.values(), tagged), key=len, default="")
+        calls = bounded_calls(ToolCall(call.id, call.name, call.arguments) for call in self._calls.values())
         answered = text + "".join(call.name + call.arguments_text for call in calls)
         usage = self._usage and with_reasoning(self._usage, reasoned, answered)
         stop = _STOPS.get(self._stop.lower(), "other") if self._stop else ("tools" if calls else "end")
-        return Reply(text, calls, usage, stop, self._model, self._native(shown), reasoned)
+        return Reply(text, calls, usage, stop, self._model, self._native(shown, len(calls)), reasoned)
 
-    def _native(self, shown: dict[str, str]) -> Record | None:
-        """What some hosts want back with the calls that they asked for: shown thoughts, and signatures of hidden ones."""
-        message = {"reasoning_content": shown["reasoning_content"]} if shown.get("reasoning_content") else {}
-        own = [{name: call[name] for name in SIGNED_FIELDS if name in call} for call in self._calls.values()]
+    def so_far(self) -> tuple[Usage | None, str, str]:
+        """What was read until now."""
+        calls = "".join(call.name + call.arguments for call in self._calls.values())
+        return self._usage, "".join(self._text) + calls, "".join(max(self._reasoning.values(), key=len, default=[]))
+
+    def _native(self, shown: dict[str, str], calls: int) -> Record | None:
+        """What the host wants back with this answer: what it attached to it, shown thoughts, and signatures of hidden ones."""
+        message = dict(self._given)
+        if shown.get("reasoning_content"):
+            message.setdefault("reasoning_content", shown["reasoning_content"])
+        own = [call.signed for call in self._calls.values()][:calls]
         return {"message": message, "calls": own} if message or any(own) else None
 
-    def _take(self, said: Record, part: str) -> None:
-        self._usage = chat_usage(said.get("usage")) or self._usage
+    def _take(self, said: Record, *, whole: bool) -> None:
+        self._usage = usage_in(said) or self._usage
         self._model = text_of(said.get("model")) or self._model
         choices = said.get("choices")
         if not isinstance(choices, list) or not choices:
-            if part == "message":
+            if whole:
                 raise ProviderFault("the provider's answer has no choices")
             return
         for choice in choices[:1]:
             if isinstance(choice, dict) and choice.get("index") in (0, None):
-                self._take_choice(choice, choice.get(part) or choice.get("message") or choice.get("delta"))
+                self._take_choice(choice, whole)
 
-    def _take_choice(self, choice: Record, said: Any) -> None:
+    def _take_choice(self, choice: Record, whole: bool) -> None:
         self._stop = text_of(choice.get("finish_reason")) or self._stop
         if self._stop.lower() in BROKEN:
             raise TransportFault("error", f"the provider stopped with {self._stop}")
-        if not isinstance(said, dict):
-            return
-        self._text.append(text_of(said.get("content")) or text_of(said.get("refusal")))
+        delta, message = choice.get("delta"), choice.get("message")
+        if isinstance(delta, dict) and delta and not whole:
+            self._in_pieces = True
+            self._take_part(delta, last=bool(self._stop))
+        elif isinstance(message, dict) and self._in_pieces:
+            self._take_over(message)
+        elif isinstance(part := message or delta, dict):
+            self._take_part(part, last=bool(self._stop))
+
+    def _take_over(self, message: Record) -> None:
+        """Take a whole message at the end of pieces; what it leaves out stands as it came."""
+        if text_of(message.get("content")):
+            self._text = []
+        if isinstance(message.get("tool_calls"), list) and message["tool_calls"]:
+            self._calls, self._key_of = {}, {}
+        for name in REASONING_FIELDS:
+            if text_of(message.get(name)):
+                self._reasoning.pop(name, None)
+        for name in self._give_back:
+            if message.get(name):
+                self._given.pop(name, None)
+        self._take_part(message, last=False)
+
+    def _take_part(self, said: Record, last: bool) -> None:
+        text = text_of(said.get("content")) or text_of(said.get("refusal"))
+        if not (last and text and text == "".join(self._text)):  # some hosts say the whole once more with their last word
+            self._text.append(text)
         for name in REASONING_FIELDS:
             if shown := text_of(said.get(name)):
                 self._reasoning.setdefault(name, []).append(shown)
+        for name in self._give_back:
+            if (attached := said.get(name)) not in (None, "", [], {}) and shallow(attached):
+                self._given[name] = joined(self._given.get(name), attached)
         calls = said.get("tool_calls")
-        for place, call in enumerate(calls if isinstance(calls, list) else []):
+        for place, call in enumerate(calls[:CALLS_READ_MAX] if isinstance(calls, list) else []):
             if isinstance(call, dict):
                 self._take_call(call, place)
         if isinstance(old := said.get("function_call"), dict) and not calls:
             self._take_call({"function": old}, 0)
 
     def _take_call(self, said: Record, place: int) -> None:
-        """Add a piece of a call to the call it belongs to: that of its index, else that of its id, else the newest."""
+        """Add a piece of a call to the call it belongs to."""
         function = said.get("function") if isinstance(said.get("function"), dict) else {}
-        index, call_id, name = said.get("index"), text_of(said.get("id")), text_of(function.get("name"))
+        call_id, name = text_of(said.get("id")), text_of(function.get("name"))
+        key = self._key(said.get("index"), call_id, name, place)
+        if key not in self._calls and len(self._calls) >= CALLS_READ_MAX:
+            return
+        call = self._calls.setdefault(key, _Call())
+        call.grow(call_id, name, arguments_of(function.get("arguments")))
+        call.signed |= {field: said[field] for field in SIGNED_FIELDS if said.get(field) and shallow(said[field])}
+
+    def _key(self, index: object, call_id: str, name: str, place: int) -> object:
+        """The call that a piece belongs to. Only a name begins a call: ids and indexes are made up anew by some hosts for every piece."""
+        new = (len(self._calls), place)
         if type(index) is int:
-            key = self._key_of.setdefault(index, index)
-            known = self._calls.get(key, {"id": ""})["id"]
-            if known and call_id and known != call_id:
-                key = self._key_of[index] = (len(self._calls), place)
+            key = self._key_of.setdefault(index, index if index not in self._calls else new)
         else:
-            newest = next(reversed(self._calls), None)
-            key = (len(self._calls), place) if name or newest is None else newest
-        call = self._calls.setdefault(key, {"id": "", "name": "", "arguments": ""})
-        call["id"] = call["id"] or call_id
-        call["name"] = call["name"] or name
-        call["arguments"] += arguments_of(function.get("arguments"))
-        call |= {name: said[name] for name in SIGNED_FIELDS if said.get(name)}
+            key = next(reversed(self._calls), None) if self._calls else new
+        known = self._calls.get(key)
+        if name and known is not None and known.name and self._is_another(known, call_id, name):
+            key = new
+            if type(index) is int:
+                self._key_of[index] = key
+        return key
+
+    def _is_another(self, known: _Call, call_id: str, name: str) -> bool:
+        """Whether a name begins a call after `known`, or is said again with a piece of it."""
+        if call_id and known.id:
+            return call_id != known.id or name != known.name
+        return name != known.name or not known.arguments or whole_json(known.arguments)

@@ -8,18 +8,20 @@ without them was cut off.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harnesses.dialect import Dialect
 from harnesses.endpoint import StepLimits
 from harnesses.http import TransportFault
-from harnesses.message import Message, Reply, Stop, ToolCall
+from harnesses.message import Message, Reply, Stop, ToolCall, Usage
 from harnesses.provider import ProviderFault
-from harnesses.reading import AnswerReading, Record, arguments_of, read_record, refuse_error, text_of
+from harnesses.reading import CALLS_READ_MAX, AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
 from harnesses.usage import responses_usage
 
 LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+ITEMS_MAX = 1_024
 LENGTH = ("max_output_tokens", "max_tokens", "length")
 
 
@@ -33,6 +35,9 @@ class OpenAiResponses(Dialect):
 
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
         body: Record = {"model": self._model, "store": False, "max_output_tokens": limits.output_tokens_max}
+        asking, role = self._manifest.asking, self._manifest.asking.system_role
+        if role:
+            messages = [replace(message, role=role) if message.role == "system" else message for message in messages]
         if instructions := "\n\n".join(message.text for message in messages if message.role == "system"):
             body["instructions"] = instructions
         body["input"] = [item for message in messages for item in _items(message)]
@@ -41,6 +46,12 @@ class OpenAiResponses(Dialect):
                 {"type": "function", "name": spec.name, "description": spec.description, "parameters": spec.parameters, "strict": False}
                 for spec in tools
             ]
+            if asking.tool_choice:
+                body["tool_choice"] = asking.tool_choice
+            if asking.parallel_tool_calls is not None:
+                body["parallel_tool_calls"] = asking.parallel_tool_calls
+        if asking.response_format:
+            body["text"] = {"format": {"type": asking.response_format}}
         body |= self._manifest.sampling.model_dump(exclude_none=True)
         if self._manifest.reasoning:
             body |= {"reasoning": {"effort": self._manifest.reasoning.effort}, "include": ["reasoning.encrypted_content"]}
@@ -74,6 +85,11 @@ class ResponsesReading(AnswerReading):
         super().__init__()
         self._items: list[Record] = []
         """Items as they were done; a last event may come without them."""
+        self._texts: dict[object, str] = {}
+        """Texts by their item and part, from deltas and then whole; for hosts that send no items."""
+        self._pieces: dict[object, list[str]] = {}
+        self._calls: dict[object, Record] = {}
+        """Calls by their item, for hosts that send no whole items."""
         self._response: Record | None = None
 
     def take(self, event: ServerEvent) -> bool:
@@ -84,11 +100,38 @@ class ResponsesReading(AnswerReading):
         kind = said.get("type") or event.name
         if kind == "error":
             refuse_error(said if said.get("error") else {"error": said})
-        if kind == "response.output_item.done" and isinstance(said.get("item"), dict):
+        if kind == "response.output_item.done" and isinstance(said.get("item"), dict) and len(self._items) < ITEMS_MAX:
             self._items.append(said["item"])
+        self._take_piece(str(kind), said)
         if kind in LAST and isinstance(said.get("response"), dict):
             self._response = said["response"]
         return self._response is not None
+
+    def so_far(self) -> tuple[Usage | None, str, str]:
+        """What was read until now."""
+        pieces = (piece for parts in self._pieces.values() for piece in parts)
+        return None, "".join(pieces) + "".join(text_of(call.get("arguments")) for call in self._calls.values()), ""
+
+    def _take_piece(self, kind: str, said: Record) -> None:
+        """Keep what deltas say, in case that nothing says it whole."""
+        place = said.get("item_id") or said.get("output_index") or 0, said.get("content_index") or 0
+        match kind:
+            case "response.output_text.delta" | "response.refusal.delta":
+                self._pieces.setdefault(place, []).append(text_of(said.get("delta")))
+            case "response.output_text.done" | "response.refusal.done":
+                self._texts[place] = text_of(said.get("text")) or text_of(said.get("refusal"))
+            case "response.output_item.added" if isinstance(said.get("item"), dict) and said["item"].get("type") == "function_call":
+                if len(self._calls) < CALLS_READ_MAX:
+                    self._calls[said["item"].get("id") or place[0]] = said["item"]
+            case "response.function_call_arguments.done" if place[0] in self._calls:
+                self._calls[place[0]] = {**self._calls[place[0]], "arguments": said.get("arguments")}
+
+    def _pieced_together(self) -> list[Record]:
+        """The items that deltas make, where no event held them whole."""
+        places = dict.fromkeys([*self._pieces, *self._texts])
+        text = "".join(self._texts.get(place) or "".join(self._pieces.get(place, ())) for place in places)
+        message = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}] if text else []
+        return [*message, *self._calls.values()]
 
     def take_whole(self, said: Record) -> None:
         """Take a response that came whole."""
@@ -105,11 +148,13 @@ class ResponsesReading(AnswerReading):
         refuse_error(response)
         if response.get("status") in ("failed", "cancelled"):
             raise ProviderFault(f"the response {response['status']}")
-        output = response.get("output") or self._items
+        output = response.get("output") or self._items or self._pieced_together()
         items = [item for item in output if isinstance(item, dict)]
         text = "".join(_said(item) for item in items if item.get("type") == "message")
-        calls = tuple(_call(item) for item in items if item.get("type") == "function_call")
+        calls = bounded_calls(_call(item) for item in items if item.get("type") == "function_call")
         reasoned = "".join(text_of(item.get("summary")) for item in items if item.get("type") == "reasoning")
+        past = [item for item in items if item.get("type") == "function_call"][len(calls) :]
+        items = [item for item in items if not any(item is late for late in past)] if past else items
         native = [item for item in items if item.get("type") in ("message", "function_call") or item.get("encrypted_content")]
         thought = any(item.get("type") == "reasoning" for item in native)
         named = text_of(response.get("model"))

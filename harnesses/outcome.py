@@ -36,6 +36,8 @@ class Attempt:
     latency_ms: int
     wait_ms: int
     """What was waited before trying again; 0 when it was not."""
+    usage: Usage | None = None
+    """What it cost all the same, where an answer had begun; flagged `broken`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,9 @@ class Turn:
 
     @property
     def usage(self) -> Usage:
-        """Tokens of all steps together."""
-        return sum((step.usage for step in self.steps if step.usage), Usage())
+        """Tokens of all steps together, exchanges that broke among them."""
+        spent = (used for step in self.steps for used in (step.usage, *(tried.usage for tried in step.attempts)) if used)
+        return sum(spent, Usage())
 
     @property
     def model_reported(self) -> str:

@@ -8,17 +8,27 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from harnesses.http import TransportFault
-from harnesses.message import Reply
-from harnesses.provider import ProviderFault
+from harnesses.message import Reply, ToolCall, Usage
+from harnesses.provider import ModelFault, ProviderFault
+from harnesses.refusals import doing_of
 from harnesses.sse import EventReader, ServerEvent
+from harnesses.usage import estimated_usage
 
 TRANSIENT_TYPES = frozenset(
     "rate_limit_error overloaded_error api_error timeout_error server_error rate_limit_exceeded service_unavailable".split()
 )
 """Error types, said inside an answer, that another attempt may not meet."""
+
+CALLS_READ_MAX = 128
+"""Calls of one answer that are read at all; a harness lets through 64 at most."""
+BOTTOMLESS = "(nested too deeply to be written out)"
+"""What stands for arguments without a bottom; no JSON, so that the call is answered as one with bad arguments."""
 
 Record = dict[str, Any]
 
@@ -62,6 +72,19 @@ class AnswerReading(ABC):
         """Say what was read although the connection broke: an answer whose own end had come is whole."""
         return self.end()
 
+    def broken(self, request: bytes) -> Usage:
+        """What an exchange cost that broke after it was sent: as reported until then, at least what came of the answer."""
+        usage, answered, reasoned = self.so_far()
+        least = estimated_usage(request, answered, reasoned)
+        if usage is None:
+            return replace(least, flags=tuple(sorted({*least.flags, "broken"})))
+        output = max(usage.output_tokens, least.output_tokens)
+        return replace(usage, output_tokens=output, flags=tuple(sorted({*usage.flags, "broken"})))
+
+    def so_far(self) -> tuple[Usage | None, str, str]:
+        """The counts, the text and the shown reasoning of an answer that is not whole."""
+        return None, "", ""
+
     def _taken(self, event: ServerEvent) -> bool:
         self._events_read += 1
         return self.take(event)
@@ -80,10 +103,17 @@ class AnswerReading(ABC):
 
 
 def read_record(data: bytes | str) -> Record:
-    """Read a JSON object. Raises: TransportFault when it ends before it should, ProviderFault when it is none."""
+    """Read a JSON object.
+
+    Raises: TransportFault when it ends before it should, ProviderFault when it is none, ModelFault when it has no bottom:
+    a host's own objects are shallow, so that depth is what its model wrote into them."""
     try:
         said = json.loads(data)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        if not data.lstrip()[:1] in (b"{", "{"):
+            raise ProviderFault("the provider's answer is not a JSON object") from None
+        raise ModelFault("too_deep", "the answer is nested too deeply to be read") from None
+    except ValueError as error:
         if isinstance(error, json.JSONDecodeError) and _ends_early(error):
             raise TransportFault("cut_off", "the provider's answer ends inside itself") from None
         raise ProviderFault("the provider's answer is not JSON") from None
@@ -97,13 +127,15 @@ def _ends_early(error: json.JSONDecodeError) -> bool:
 
 
 def refuse_error(said: Record) -> None:
-    """Raise what an answer says went wrong. Raises: TransportFault, ProviderFault."""
+    """Raise what an answer says went wrong. Raises: TransportFault, ProviderFault; ModelFault, LimitSpent where it is the model's doing."""
     error = said.get("error") or (said if said.get("object") == "error" else None)
     if not error:
         return
     record = error if isinstance(error, dict) else {"message": str(error)}
     kind, code = (str(record.get(name) or "")[:1_000] for name in ("type", "code"))
     message = str(record.get("message") or kind or "error")[:1_000]
+    if doing := doing_of(f"{kind} {code} {message}", f"error {code or kind}: {message}"):
+        raise doing
     number = int(code) if re.fullmatch(r"[0-9]{3}", code) else 0
     if number in (408, 429) or number >= 500 or TRANSIENT_TYPES & {kind, code}:
         raise TransportFault(f"error {code or kind}", message)
@@ -123,4 +155,21 @@ def arguments_of(value: object) -> str:
     """Arguments as JSON text, whether they came as text or as an object."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
+    try:
+        return "" if value is None else json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return BOTTOMLESS
+
+
+def whole_json(text: str) -> bool:
+    """Whether a text is JSON from its first to its last character."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def bounded_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    """The first calls of an answer: more than any limit takes are not even read, so that none of them costs anybody time."""
+    return tuple(islice(calls, CALLS_READ_MAX))

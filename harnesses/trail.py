@@ -74,7 +74,7 @@ class Trail:
             answer=wire.kept(),
             latency_ms=elapsed_ms - wait_ms,
             wait_ms=wait_ms,
-            usage=reply.usage if reply else None,
+            usage=reply.usage if reply else wire.spent,
             stop=reply.stop if reply else "",
             model_reported=plain_text(reply.model_reported, MODEL_CHARS_MAX) if reply else "",
             attempts=tuple(wire.attempts),

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from harnesses.outcome import Outcome, Step, Turn
-from harnesses.provider import Answer, LimitSpent, Provider, ProviderFault
+from harnesses.provider import Answer, LimitSpent, ModelFault, Provider, ProviderFault
 from harnesses.question import Question
 from harnesses.stack import Stack
 from harnesses.trail import Trail, Trailing
@@ -23,6 +23,9 @@ ANSWER_BYTES_MAX = 262_144
 """A longer answer is MALFORMED unread, and only this much of it is kept."""
 
 REASON_CHARS_MAX = 200
+LOST_PPM_MAX = 500_000
+"""From which share of its time lost to others on a turn that ran out of time is UNAVAILABLE, not OUT_OF_TIME. It is a function
+of what the trail records: a stack that had more than half of its time cannot blame an early wait for the rest."""
 
 Reading = Callable[[str], str | None]
 """A bench's reading of an answer: why it is malformed, or none when it is what was asked for."""
@@ -53,6 +56,9 @@ async def play(
         reply = reply._replace(said=None)
     outcome, reason = _outcome(reply.said, question, malformed)
     if isinstance(provider, Trailing):
+        if outcome is Outcome.OUT_OF_TIME and (lost_ms := trail.lost_ms) * 1_000_000 >= LOST_PPM_MAX * question.deadline_ms:
+            outcome = Outcome.UNAVAILABLE
+            reason = f"{lost_ms} ms of the turn were lost to faults, rate limits and our own queue; then time ran out"
         return _trailed(trail, reply.said, outcome, reason, elapsed_ms)
     return _single(stack, question, reply.said, outcome, reason, elapsed_ms)
 
@@ -98,6 +104,8 @@ def _outcome(said: object, question: Question, malformed: Reading) -> tuple[Outc
             return _read(said, malformed)
         case LimitSpent():
             return _LIMITS[said.limit], plain_text(str(said), REASON_CHARS_MAX)
+        case ModelFault():
+            return Outcome.MALFORMED, plain_text(str(said), REASON_CHARS_MAX)
         case ProviderFault():
             return Outcome.UNAVAILABLE, plain_text(str(said), REASON_CHARS_MAX) or "provider fault"
         case _:

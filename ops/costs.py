@@ -85,7 +85,8 @@ class Spent:
             case StepCounted():
                 self.counted = True
                 self.waited_ms += event.wait_ms
-                self.usages[-1:] = [asdict(event.tokens) if event.tokens else None]
+                broken = [asdict(tried.tokens) for tried in event.attempts if tried.tokens]
+                self.usages[-1:] = [*broken, asdict(event.tokens) if event.tokens else None]
                 if event.model_reported and event.model_reported not in self.reported:
                     self.reported.append(event.model_reported)
             case ToolCalled():

@@ -21,7 +21,7 @@ from ledgers.plain_text import plain_text
 from ledgers.report import Basis, Column, Table
 from ledgers.whole_file import write_whole
 from ops.capturing import capture
-from ops.costs import cost_text, tokens_text, usages_cost
+from ops.costs import UsageTold, cost_text, tokens_text, usages_cost
 from ops.lines import counted
 from ops.models import Models, limits_told, model_stack, sittings_of
 from ops.reading import WrongUse, journal_named
@@ -120,7 +120,7 @@ def listed(settings: Settings) -> tuple[str, Any]:
 
 def _list_row(sitting: Sitting) -> tuple[str, ...]:
     turns = sitting["turns"]
-    usages = [step["usage"] for turn in turns for step in turn["steps"]]
+    usages = [used for turn in turns for step in turn["steps"] for used in _usages(step)]
     return (
         sitting["sitting"], sitting["date"], plain_text(sitting["model"], 40), plain_text(sitting["model_reported"], 40) or "–", sitting["harness"],
         sitting["harness_sha256"][:HASH_SHOWN], verdict_text(sitting["verdict"], 60), f"{len(turns)} of {sitting['exam_turns']}", str(sum(len(turn["steps"]) for turn in turns)),
@@ -168,7 +168,7 @@ def sitting_text(sitting: Sitting, sittings: Sittings) -> str:
 
 
 def _sat_turn_text(sitting: Sitting, told: Mapping[str, Any], sittings: Sittings) -> list[str]:
-    usages = [step["usage"] for step in told["steps"]]
+    usages = [used for step in told["steps"] for used in _usages(step)]
     played = turn_of(told, sittings)
     checks = {check["check"]: check["why"] for check in told["checks"]}
     lines = [
@@ -226,3 +226,9 @@ def exam_list() -> tuple[str, Any]:
     note = f"exam {exam_sha256(sheets)}; checks: {', '.join(CHECKS)}"
     table = Table(name="exam", title="exam", basis=basis, columns=TURN_COLUMNS, rows=rows, note=note)
     return table.text(text_width()), [{"name": sheet.name, "purpose": sheet.purpose, "sha256": sheet.sha256} for sheet in sheets]
+
+
+def _usages(step: Mapping[str, Any]) -> list[UsageTold]:
+    """Tokens of a step and of the exchanges that broke before it."""
+    broken = [tried["usage"] for tried in step["attempts"] if tried.get("usage")]
+    return [*broken, step["usage"]]

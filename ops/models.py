@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from exam.record import Sittings
 from exam.sheets import exam_sha256, exam_sheets
@@ -17,6 +18,7 @@ from harnesses.http import HttpDoor
 from harnesses.manifest import Harness, ModelManifest, TurnLimits, load_harness
 from harnesses.mcp_door import McpDoor
 from harnesses.model import ModelProvider, ToolboxFor
+from harnesses.pace import Pace
 from harnesses.provider import Provider
 from harnesses.question import Question
 from harnesses.stack import Stack
@@ -62,6 +64,8 @@ class Models:
     tables: Tables = field(default_factory=Tables)
     _doors: dict[str, HttpDoor | McpDoor] = field(default_factory=dict)
     """By harness."""
+    _paces: dict[str, Pace] = field(default_factory=dict)
+    """By host."""
 
     def seat(self, plan: RunPlan) -> Seat:
         """Seat one run of a model. Raises: ValueError, BadSettings, CorruptJournal."""
@@ -70,6 +74,8 @@ class Models:
         harness = load_harness(asked.harness)
         manifest = harness.model_manifest
         stack = model_stack(plan.stack.name, asked, harness)
+
+        self.expect(harness, plan.run_id)
 
         def tools(question: Question) -> Toolbox:
             return self.tables.toolbox(harness, question)
@@ -91,17 +97,33 @@ class Models:
 
     def provider(self, model: str, harness: Harness, limits: TurnLimits, tools: ToolboxFor) -> Provider:
         """Whoever plays a model's turns. Raises: ValueError, BadSettings when its address is not set."""
-        door = self._doors.get(harness.sha256) or self._doors.setdefault(harness.sha256, self._door(harness.model_manifest))
+        door = self._door_of(harness)
         if isinstance(door, McpDoor):
             return door.provider(tools, limits)
         return ModelProvider(endpoint_of(harness.model_manifest, model, door), tools, limits, self.clock)
+
+    def expect(self, harness: Harness, run_id: str) -> None:
+        """Let the agent of a run in, where a harness is a door. Raises: ValueError, BadSettings."""
+        door = self._door_of(harness)
+        if isinstance(door, McpDoor):
+            door.expect(run_id)
+
+    async def open(self) -> None:
+        """Open every door that agents come in through, before any turn is. Raises: RefereeError when a port cannot be had."""
+        for door in self._doors.values():
+            if isinstance(door, McpDoor):
+                await door.open()
+
+    def _door_of(self, harness: Harness) -> HttpDoor | McpDoor:
+        return self._doors.get(harness.sha256) or self._doors.setdefault(harness.sha256, self._door(harness.model_manifest))
 
     def _door(self, manifest: ModelManifest) -> HttpDoor | McpDoor:
         """The door to a provider, or for those who come in. Raises: ValueError, BadSettings."""
         address = self.settings.provider_address(manifest.provider.name)
         if manifest.provider.kind == "mcp":
             return McpDoor.at(address, specs_of(manifest.tools), self.clock)
-        return http_door(manifest, address, self.clock)
+        pace = self._paces.setdefault(urlsplit(address.url).netloc, Pace(self.clock))
+        return http_door(manifest, address, self.clock, pace)
 
     async def close(self) -> None:
         """Close every door."""

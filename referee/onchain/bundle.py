@@ -296,16 +296,22 @@ def _told(event: Event, ledger: str) -> dict[str, object] | None:
                 "gas_wei": str(event.gas_wei),
             }
         case OrderRefused():
-            return {"happened": "refused", "order_id": event.order_id, "reason": event.reason, "rule": event.rule}
+            refused = {"happened": "refused", "order_id": event.order_id, "reason": event.reason, "rule": event.rule}
+            return refused | _detailed(event.detail)
         case OrderNotFilled():
-            return {"happened": "not_filled", "order_id": event.order_id, "reason": event.reason}
+            return {"happened": "not_filled", "order_id": event.order_id, "reason": event.reason} | _detailed(event.detail)
         case DecisionMalformed():
-            return {"happened": "malformed", "tick": event.tick, "reason": event.reason}
+            return {"happened": "malformed", "tick": event.tick, "reason": event.reason} | _detailed(event.detail)
         case TurnUnavailable():
             return {"happened": "unavailable", "tick": event.tick}
         case TickMissed():
             return {"happened": "missed", "tick": event.tick, "reason": event.reason}
     return None
+
+
+def _detailed(detail: str) -> dict[str, str]:
+    """The numbers and fields behind a refusal, for whoever has to act on them; a token's own words may stand among them."""
+    return {"untrusted_detail": plain_text(detail, DETAIL_CHARS_MAX)} if detail else {}
 
 
 def _text_or_none(amount: Money | None) -> str | None:

@@ -51,7 +51,10 @@ def _step(named: dict[str, Any], place: int, step: Step) -> Iterator[Event]:
             wait_ms=step.wait_ms,
             tokens=_tokens(step.usage),
             attempts=tuple(
-                StepAttempt(reason=tried.reason, answer_sha256=sha256_hex(tried.answer), latency_ms=tried.latency_ms, wait_ms=tried.wait_ms)
+                StepAttempt(
+                    reason=tried.reason, answer_sha256=sha256_hex(tried.answer), latency_ms=tried.latency_ms, wait_ms=tried.wait_ms,
+                    tokens=_tokens(tried.usage),
+                )
                 for tried in step.attempts
             ),
         )

@@ -208,7 +208,7 @@ class TokensSpent:
     """All output, hidden reasoning inside."""
     reasoning_tokens: int
     flags: tuple[str, ...]
-    """inconsistent, estimated, reasoning_estimated."""
+    """inconsistent, estimated, reasoning_estimated, broken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +221,8 @@ class StepAttempt:
     latency_ms: int
     wait_ms: int
     """What was waited before trying again; 0 when it was not."""
+    tokens: TokensSpent | None = None
+    """What it cost all the same, where an answer had begun."""
 
 
 # --- the window and its runs ----------------------------------------------------------------------------------------

@@ -93,8 +93,8 @@ class StackEntry(BaseModel):
     """A file of decisions, one JSON object a line, relative to the window file."""
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """A model, by the name its provider knows it under."""
-    harness: Annotated[str, Field(min_length=1, max_length=40)] | None = None
-    """With a model: the harness manifest."""
+    harness: Annotated[str, Field(min_length=1, max_length=400)] | None = None
+    """With a model: the harness manifest, by its name or, of one's own, by its path."""
     prompt: Annotated[str, Field(min_length=1, max_length=80)] | None = None
     """With a model: the prompt of its turns."""
     plan: Annotated[str, Field(min_length=1, max_length=80)] | None = None

@@ -2,7 +2,9 @@
 
 import pytest
 
-from harnesses.manifest import ANSWER_TOKENS_MIN, MANIFESTS, ModelManifest, harness_names, load_harness, read_harness
+from harnesses.asking import Asking
+from harnesses.manifest import ANSWER_TOKENS_MIN, MANIFESTS, ModelManifest, Reasoning, harness_names, load_harness, read_harness
+from harnesses.provider import LimitSpent
 
 NAMES = [name for name in harness_names() if load_harness(name).manifest.answers == "model"]
 H1 = (MANIFESTS / "h1-16k.toml").read_bytes()
@@ -43,7 +45,7 @@ def test_a_reasoning_budget_that_does_not_fit_the_output_limit_is_refused(budget
     if fits:
         assert read_harness(data, "h1-16k").model_manifest.reasoning.budget_tokens == budget
     else:
-        with pytest.raises(ValueError, match=f"budget_tokens {budget} does not fit the output limit 16000"):
+        with pytest.raises(ValueError, match=f"budget_tokens {budget} does not fit limits.output_tokens_max 16000"):
             read_harness(data, "h1-16k")
 
 
@@ -77,3 +79,64 @@ def test_a_harness_without_a_model_has_no_model_manifest() -> None:
     with pytest.raises(ValueError, match="without a model"):
         load_harness("baseline-1").model_manifest  # noqa: B018
     assert isinstance(load_harness("local-1").model_manifest, ModelManifest)
+
+
+def test_a_reasoning_budget_is_held_to_the_plan_turn_s_limit_too() -> None:
+    data = H1.replace(b"plan_output_tokens_max = 64000", b"plan_output_tokens_max = 2000") + b"[reasoning]\nbudget_tokens = 4096\n"
+    with pytest.raises(ValueError, match="4096 does not fit limits.plan_output_tokens_max 2000"):
+        read_harness(data, "h1-16k")
+
+
+@pytest.mark.parametrize(("left", "budget"), [(None, 4_096), (16_000, 4_096), (5_120, 4_096), (5_119, 4_095), (1_025, 1)])
+def test_a_step_s_reasoning_budget_leaves_room_for_the_answer(left: int | None, budget: int) -> None:
+    assert Reasoning(budget_tokens=4_096).budget_within(left) == budget
+
+
+def test_a_step_with_too_little_output_left_to_think_in_is_not_asked() -> None:
+    with pytest.raises(LimitSpent, match="1024 output tokens are left"):
+        Reasoning(budget_tokens=4_096).budget_within(1_024)
+
+
+# --- what authors may ask for -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ('[asking]\nextra_body = { max_tokens = 9 }', "max_tokens has a setting of its own"),
+        ('[asking]\nextra_body = { stream = false }', "stream has a setting of its own"),
+        ('[asking]\nextra_headers = { Authorization = "Bearer x" }', "header Authorization is not a harness's to set"),
+        ('[asking]\nextra_headers = { X-Api-Key = "x" }', "header X-Api-Key is not a harness's to set"),
+        ('[asking]\nextra_headers = { Cookie = "x" }', "header Cookie is not a harness's to set"),
+        ('[asking]\nextra_headers = { X-Title = "a\\r\\nb" }', "asking.extra_headers"),
+        ('[asking]\ntool_choice = "none"', "asking.tool_choice"),
+        ('[asking]\nstop = ["a", "b", "c", "d", "e"]', "asking.stop"),
+        ('[quirks]\ngive_back = ["content"]', "content is written by the harness itself"),
+        ('[rate]', "say requests_per_minute"),
+    ],
+)
+def test_what_an_author_may_not_ask_for_is_refused_by_name(section: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_harness(H1 + f"\n{section}\n".encode(), "h1-16k")
+
+
+@pytest.mark.parametrize("name", ["h1-responses-16k", "h1-anthropic-16k", "agent-1", "h2"])
+def test_a_setting_that_a_dialect_has_no_word_for_is_refused(name: str) -> None:
+    data = (MANIFESTS / f"{name}.toml").read_bytes()
+    asked = "system_role = 'developer'" if name == "h1-anthropic-16k" else "stop = ['x']"
+    with pytest.raises(ValueError, match="has no word for it"):
+        read_harness(data + f"\n[asking]\n{asked}\n".encode(), name)
+
+
+def test_options_are_part_of_the_identity_and_their_absence_is_none() -> None:
+    changed = read_harness(H1 + b"\n[asking]\nprompt_caching = true\n", "h1-16k")
+    assert changed.sha256 != read_harness(H1, "h1-16k").sha256
+    assert read_harness(H1, "h1-16k").model_manifest.asking == Asking()
+
+
+def test_a_manifest_of_one_s_own_is_read_from_its_path(tmp_path) -> None:
+    own = tmp_path / "mine-1.toml"
+    own.write_bytes(H1.replace(b'name = "h1-16k"', b'name = "mine-1"'))
+    assert load_harness(str(own)).manifest.name == "mine-1"
+    with pytest.raises(ValueError, match="cannot be read: No such file"):
+        load_harness(str(tmp_path / "other.toml"))

@@ -57,7 +57,8 @@ class Agent:
 
 @asynccontextmanager
 async def opened(tools: Tools | None = None, meta: dict | None = None) -> AsyncIterator[tuple[McpDoor, Agent]]:
-    door = McpDoor(Tools.specs, SECRET, SystemClock())
+    door = McpDoor(Tools.specs, SECRET, SystemClock(), farewell_ms=200)
+    door.expect(RUN)
     await door.open()
     async with aiohttp.ClientSession() as http:
         try:
@@ -275,3 +276,63 @@ async def test_a_door_listens_where_its_address_says() -> None:
     await door.open()
     assert door.url_of("r") == f"http://127.0.0.1:{port}/mcp/r"
     await door.close()
+
+
+# --- who is let in, and until when ------------------------------------------------------------------------------------
+
+
+async def test_a_run_that_nobody_plays_is_refused_and_the_played_ones_are_named() -> None:
+    async with opened() as (door, agent):
+        agent.url = door.url_of("w9-nobody-1")
+        agent.headers["Authorization"] = f"Bearer {token_of(SECRET, 'w9-nobody-1')}"
+        status, said = await agent.post(b"{}")
+    assert status == 404 and RUN in said
+
+
+async def test_an_agent_may_come_before_the_first_turn_and_is_told_the_end_after_the_last() -> None:
+    async with opened() as (door, agent):
+        assert await agent.use("next_turn", wait_s=0) == ({"waiting": True}, True)
+        closing = asyncio.ensure_future(door.close())
+        await asyncio.sleep(0)
+        assert await agent.use("next_turn", wait_s=0) == ({"over": True}, True)
+        await closing
+
+
+async def test_a_handshake_agrees_on_a_revision_whatever_its_header_says() -> None:
+    async with opened() as (_, agent):
+        asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2099-01-01"}}).encode()
+        status, said = await agent.post(asked, MCP_Protocol_Version="2099-01-01")
+        assert (status, said["result"]["protocolVersion"]) == (200, "2025-11-25")
+        assert (await agent.post(b'{"jsonrpc":"2.0","id":2,"method":"ping"}', MCP_Protocol_Version="2099-01-01"))[0] == 400
+
+
+@pytest.mark.parametrize(("version", "status"), [(None, 200), ("2025-03-26", 200), ("2025-06-18", 400), ("2026-07-28", 400)])
+async def test_batches_are_answered_in_the_revision_that_has_them(version: str | None, status: int) -> None:
+    batch = [{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/x"}, {"jsonrpc": "2.0", "id": 2, "method": "nope"}, 7]
+    async with opened() as (_, agent):
+        got, said = await agent.post(json.dumps(batch).encode(), **({"MCP_Protocol_Version": version} if version else {}))
+    assert got == status
+    if status == 200:
+        assert [(row["id"], "result" in row) for row in said] == [(1, True), (2, False), (None, False)]
+
+
+@pytest.mark.parametrize("decision", [{"decision": DECISION}, {"decision": json.dumps(DECISION)}, DECISION])
+@pytest.mark.parametrize("as_text", [False, True])
+async def test_an_answer_is_taken_as_object_and_as_text(decision: dict, as_text: bool) -> None:
+    async with opened() as (door, agent):
+        turn = playing(door)
+        await agent.use("next_turn", wait_s=1)
+        await agent.ask("tools/call", name="answer", arguments=json.dumps(decision) if as_text else decision)
+        ended = await turn
+    assert (ended.outcome, json.loads(ended.answer)) == (Outcome.ANSWERED, DECISION)
+
+
+@pytest.mark.parametrize("arguments", ["{", "[]", '{"decision":' * 990 + "1" + "}" * 990])
+async def test_an_answer_that_cannot_be_read_leaves_the_turn_open(arguments: str) -> None:
+    async with opened() as (door, agent):
+        turn = playing(door)
+        await agent.use("next_turn", wait_s=1)
+        said = (await agent.ask("tools/call", name="answer", arguments=arguments))["result"]
+        assert said["isError"] and "arguments_not" in said["content"][0]["text"]
+        assert (await agent.use("answer", decision=DECISION))[1]
+        assert (await turn).outcome == Outcome.ANSWERED

@@ -2,8 +2,10 @@
 
 import pytest
 
+from harnesses.asking import Asking
 from harnesses.message import Message, ToolCall, Usage
 from harnesses.provider import ProviderFault
+from harnesses.quirks import Quirks, ReasoningTags
 from tests.harnesses.wire import KEY, QUOTE, complete, serving, stream, whole
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 130, "prompt_tokens_details": {"cached_tokens": 40}, "completion_tokens_details": {"reasoning_tokens": 20}}
@@ -177,3 +179,63 @@ async def test_a_choice_that_is_not_the_first_is_not_read() -> None:
     two["choices"].append({"index": 1, "message": {"content": "second"}, "finish_reason": "stop"})
     async with serving(whole(two)) as server:
         assert (await complete(server)).text == "first"
+
+
+# --- pieces and wholes ------------------------------------------------------------------------------------------------
+
+
+def piece(arguments: str, name: str | None = None, **more: object) -> dict:
+    return chunk({"tool_calls": [{"function": {"arguments": arguments} | ({"name": name} if name else {}), **more}]})
+
+
+@pytest.mark.parametrize("numbered", [{"index": 0}, {}], ids=["with index", "without index"])
+async def test_only_a_name_begins_a_call_whatever_ids_its_pieces_have(numbered: dict) -> None:
+    parts = [piece("", "quote", id="a", **numbered), piece('{"a"', id="b", **numbered), piece(':"1"}', id="c", **numbered)]
+    async with serving(stream(*parts, chunk({}, "tool_calls"), DONE)) as server:
+        reply = await complete(server)
+    assert reply.tool_calls == (ToolCall("a", "quote", '{"a":"1"}'),)
+
+
+async def test_a_name_said_again_with_every_piece_is_one_call_and_two_names_are_two() -> None:
+    again = [piece('{"a"', "quote", index=0, id="a"), piece(':"1"}', "quote", index=0, id="a"), piece("{}", "book", index=0, id="b"), piece("{}", "book", index=0, id="c")]
+    async with serving(stream(*again, chunk({}, "tool_calls"), DONE)) as server:
+        reply = await complete(server)
+    assert [(call.name, call.arguments_text) for call in reply.tool_calls] == [("quote", '{"a":"1"}'), ("book", "{}"), ("book", "{}")]
+
+
+@pytest.mark.parametrize("last", [
+    {"index": 0, "message": {"content": "{}", "tool_calls": [call("book", "{}", id="a")]}, "finish_reason": "stop"},
+    {"index": 0, "delta": {"content": "{}", "tool_calls": [call("book", "{}", id="a", index=0)]}, "finish_reason": "stop"},
+], ids=["message", "delta"])  # fmt: skip
+async def test_a_whole_at_the_end_of_pieces_doubles_nothing(last: dict) -> None:
+    parts = [chunk({"content": "{"}), chunk({"content": "}"}), piece("{}", "book", index=0, id="a")]
+    async with serving(stream(*parts, {"choices": [last]}, DONE)) as server:
+        reply = await complete(server)
+    assert (reply.text, reply.tool_calls) == ("{}", (ToolCall("a", "book", "{}"),))
+
+
+async def test_a_stream_of_whole_messages_is_put_together() -> None:
+    parts = [{"choices": [{"index": 0, "message": {"content": part}, "finish_reason": None}]} for part in ("he", "llo")]
+    async with serving(stream(*parts, chunk({}, "stop"), DONE)) as server:
+        assert (await complete(server)).text == "hello"
+
+
+async def test_declared_reasoning_tags_are_taken_out_and_counted() -> None:
+    quirks = Quirks(reasoning_tags=ReasoningTags(begin="<think>", end="</think>"), give_back=["annotations"])
+    said = completion({"content": "<think>hm hm</think>{}", "annotations": [{"a": 1}]})
+    async with serving(whole(said)) as server:
+        reply = await complete(server, quirks=quirks)
+    assert (reply.text, reply.reasoned, reply.native["message"]) == ("{}", "hm hm", {"annotations": [{"a": 1}]})
+
+
+async def test_what_an_author_asks_for_is_in_the_request() -> None:
+    asking = Asking(
+        tool_choice="required", parallel_tool_calls=False, stop=["END"], response_format="json_object", system_role="developer",
+        prompt_caching=True, extra_body={"service_tier": "flex"}, extra_headers={"X-Title": "referee"},
+    )  # fmt: skip
+    async with serving(whole(completion({"content": "x"}))) as server:
+        await complete(server, asking=asking)
+    body, head = server.bodies[0], server.headers[0]
+    assert (body["tool_choice"], body["parallel_tool_calls"], body["stop"], body["response_format"]) == ("required", False, ["END"], {"type": "json_object"})
+    assert (body["service_tier"], head["x-title"], body["messages"][0]["role"]) == ("flex", "referee", "developer")
+    assert body["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral"}

@@ -108,3 +108,24 @@ async def test_a_response_that_failed_is_a_fault(said: dict) -> None:
     async with serving(whole(said)) as server:
         with pytest.raises(ProviderFault):
             await complete(server, NAME)
+
+
+async def test_text_and_calls_that_came_in_deltas_alone_are_not_lost() -> None:
+    events = [
+        named("response.output_text.delta", item_id="m", delta="{"), named("response.output_text.delta", item_id="m", delta="}"),
+        named("response.output_item.added", item={"type": "function_call", "id": "f", "call_id": "c", "name": "quote", "arguments": ""}),
+        named("response.function_call_arguments.done", item_id="f", arguments='{"a":"1"}'),
+        named("response.completed", response={"status": "completed", "output": []}),
+    ]  # fmt: skip
+    async with serving(stream(*events)) as server:
+        reply = await complete(server, "h1-responses-16k")
+    assert (reply.text, reply.tool_calls) == ("{}", (ToolCall("c", "quote", '{"a":"1"}'),))
+
+
+async def test_text_said_in_deltas_and_then_whole_is_said_once() -> None:
+    events = [
+        named("response.output_text.delta", item_id="m", delta="{}"), named("response.output_text.done", item_id="m", text="{}"),
+        named("response.completed", response={"status": "completed", "output": []}),
+    ]  # fmt: skip
+    async with serving(stream(*events)) as server:
+        assert (await complete(server, "h1-responses-16k")).text == "{}"

@@ -3,7 +3,7 @@
 import pytest
 
 from harnesses.message import Usage
-from harnesses.usage import anthropic_usage, chat_usage, estimated_usage, responses_usage, with_reasoning
+from harnesses.usage import anthropic_usage, chat_usage, estimated_usage, held_to_bytes, responses_usage, usage_in, with_reasoning
 
 WRONG = ("inconsistent",)
 
@@ -74,3 +74,41 @@ def test_where_nothing_is_counted_bytes_are_and_it_is_said() -> None:
 
 def test_reasoning_that_was_counted_is_not_estimated() -> None:
     assert with_reasoning(Usage(1, 0, 0, 9, 4), "zzz", "a") == Usage(1, 0, 0, 9, 4)
+
+
+# --- hosts that speak chat completions under names and in places of their own -----------------------------------------
+
+HOSTS = {
+    "OpenAI": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "prompt_tokens_details": {"cached_tokens": 800}, "completion_tokens_details": {"reasoning_tokens": 10}}}, Usage(900, 800, 0, 30, 10)),
+    "DeepSeek": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "prompt_cache_hit_tokens": 800, "prompt_cache_miss_tokens": 100}}, Usage(900, 800, 0, 30)),
+    "Moonshot": ({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "cached_tokens": 800}}]}, Usage(900, 800, 0, 30)),
+    "Groq": ({"choices": [], "x_groq": {"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "prompt_tokens_details": {"cached_tokens": 800}}}}, Usage(900, 800, 0, 30)),
+    "xAI": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 1030, "prompt_tokens_details": {"cached_tokens": 800, "text_tokens": 900}, "completion_tokens_details": {"reasoning_tokens": 100}}}, Usage(900, 800, 0, 130, 100)),
+    "OpenRouter": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "cost": 0.1, "prompt_tokens_details": {"cached_tokens": 700, "cache_write_tokens": 100}, "completion_tokens_details": {"reasoning_tokens": 10}}}, Usage(900, 700, 100, 30, 10)),
+    "Anthropic behind a router": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "cache_read_input_tokens": 700, "cache_creation_input_tokens": 100}}, Usage(900, 700, 100, 30)),
+    "Gemini": ({"usageMetadata": {"promptTokenCount": 900, "cachedContentTokenCount": 800, "candidatesTokenCount": 30, "thoughtsTokenCount": 100, "totalTokenCount": 1030}}, Usage(900, 800, 0, 130, 100)),
+    "Mistral": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "num_cached_tokens": 800}}, Usage(900, 800, 0, 30)),
+    "Together": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "cached_tokens": 800}}, Usage(900, 800, 0, 30)),
+    "Perplexity": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "reasoning_tokens": 10}}, Usage(900, 0, 0, 30, 10)),
+    "Cohere": ({"meta": {"tokens": {"input_tokens": 900, "output_tokens": 30}, "billed_units": {"input_tokens": 100, "output_tokens": 30}}}, Usage(900, 0, 0, 30)),
+    "Bedrock": ({"usage": {"inputTokens": 900, "outputTokens": 30, "totalTokens": 930, "cacheReadInputTokens": 800}}, Usage(900, 800, 0, 30)),
+    "Qwen": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "prompt_tokens_details": {"cached_tokens": 700, "cache_creation_input_tokens": 100}}}, Usage(900, 700, 100, 30)),
+    "vLLM": ({"usage": {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930, "prompt_tokens_details": None}}, Usage(900, 0, 0, 30)),
+    "llama.cpp": ({"timings": {"cache_n": 800, "prompt_n": 100, "predicted_n": 30}}, Usage(900, 800, 0, 30)),
+    "Ollama": ({"prompt_eval_count": 900, "eval_count": 30, "done": True}, Usage(900, 0, 0, 30)),
+}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_every_host_s_counts_are_found_under_its_own_names_and_in_its_own_place(host: str) -> None:
+    said, usage = HOSTS[host]
+    assert usage_in(said) == usage
+
+
+def test_a_chunk_without_counts_has_none() -> None:
+    assert usage_in({"choices": [{"index": 0, "delta": {"content": "x"}}], "usage": None}) is None
+
+
+@pytest.mark.parametrize(("reported", "counted", "flags"), [(1, 100, WRONG), (99, 100, WRONG), (100, 100, ()), (500, 500, ())])
+def test_fewer_output_tokens_than_the_bytes_can_be_made_of_are_not_believed(reported: int, counted: int, flags: tuple) -> None:
+    assert held_to_bytes(Usage(5, 0, 0, reported), "x" * 600, "y" * 200) == Usage(5, 0, 0, counted, 0, flags)
