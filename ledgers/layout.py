@@ -1,7 +1,8 @@
 """The layout: prose and columns fitted to the width of a terminal or a page, broken at words.
 
-A word is broken only where it is joined (`_`, `:`, `/`), and only where it would not fit; an address or an id never is. Columns that
-cannot be made to fit are told row by row, each cell behind its heading.
+A word is broken only where it is joined (`_`, `:`, `/`), and only where it would not fit; an address or an id never is. A table stays a
+table: columns that cannot stand side by side go below their rows, the widest first, the first two never; only where not even
+those fit is it told row by row, each cell behind its heading.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ WORDS_CHARS_MIN = 12
 """Narrowest column of words in a table that must fit a width."""
 JOINT = re.compile(r"(?<=[_:/])(?=[^\d_:/])")
 """Where a word that is too long may be broken."""
+COLUMNS_KEPT = 2
+"""Columns that stay beside each other for as long as anything does: who, and what it came to."""
 BELOW = "  "
 """Indent of what stands on a line of its own below its row."""
 
@@ -47,9 +50,10 @@ def labelled(label: str, text: str, label_chars: int, width: int, hanging: str =
 
 
 def columns_text(headings: Sequence[str], grid: Sequence[Sequence[str]], right: Sequence[bool], below: Sequence[bool], width: int) -> list[str]:
-    """Lay rows out in columns, or one cell a line where no columns fit; what is `below` stands whole on a line below its row.
+    """Lay rows out in columns; what is `below`, or does not fit beside the others, stands whole on a line below its row.
 
     Shapes: one heading, one `right` (numbers) and one `below` a column."""
+    below = _with_too_wide(headings, grid, right, below, width)
     beside = [place for place, under in enumerate(below) if not under]
     names, cells = [headings[place] for place in beside], [[row[place] for place in beside] for row in grid]
     widths = fitted(list(zip(names, *cells, strict=True)), [right[place] for place in beside], width)
@@ -58,6 +62,19 @@ def columns_text(headings: Sequence[str], grid: Sequence[Sequence[str]], right: 
     rows = [row_text(row, widths, [right[place] for place in beside]) for row in (names, ["─" * chars for chars in widths], *cells)]
     under = [[f"{BELOW}{headings[place]} {row[place]}" for place in range(len(row)) if below[place] and row[place]] for row in grid]
     return [*rows[:2], *("\n".join([row, *(line for text in lines for line in wrapped(text, width, BELOW * 2))]) for row, lines in zip(rows[2:], under, strict=True))]
+
+
+def _with_too_wide(headings: Sequence[str], grid: Sequence[Sequence[str]], right: Sequence[bool], below: Sequence[bool], width: int) -> list[bool]:
+    """What goes below the rows: as asked, and then the widest columns until the others fit; the first two stay."""
+    under = list(below)
+    columns = list(zip(headings, *grid, strict=True))
+    while True:
+        beside = [place for place, down in enumerate(under) if not down]
+        movable = beside[COLUMNS_KEPT:]
+        if not movable or fitted([columns[place] for place in beside], [right[place] for place in beside], width) is not None:
+            return under
+        least = {place: _least(columns[place], right[place], max(map(len, columns[place]))) for place in movable}
+        under[max(movable, key=lambda place: (least[place], place))] = True
 
 
 def _stacked(headings: Sequence[str], grid: Sequence[Sequence[str]], width: int) -> list[str]:

@@ -37,23 +37,30 @@ def playable(settings: Settings, path: Path, clock: Clock) -> tuple[Window, dict
         raise BadWindow(f"{path.name}: {error}") from None
 
 
-def checked(settings: Settings, path: Path, clock: Clock) -> tuple[str, dict[str, object]]:
-    """Say what a window file would play. Raises: BadWindow, BadSettings."""
+def checked(settings: Settings, path: Path, clock: Clock) -> tuple[str, dict[str, object], bool]:
+    """Say whether a window file can be played, first of all, and what it would play. Raises: BadWindow, BadSettings.
+
+    Shapes: text, data, and whether the window would open."""
     window, places = playable(settings, path, clock)
     network = network_named(window.network)
     ticks = ticks_in(window.length_ms, window.interval_ms)
-    remarks = [*_remarks(settings, window, ticks), *_exam_remarks(places)]
+    objections, remarks = [*_objections(settings, window), *_exam_objections(places)], [*_remarks(settings, window, ticks)]
     text = (
-        f"{path.name} can be played: {counted(len(places), 'run')} of {counted(len(window.stacks), 'stack')} on {network.label}, "
+        f"{path.name} {'will not open' if objections else 'can be played'}: {counted(len(places), 'run')} of {counted(len(window.stacks), 'stack')} on {network.label}, "
         f"{counted(ticks, 'tick')} every {window.interval_ms // 1_000} s, for {window.length_ms // 1_000} s\nwindow file sha256 {window.sha256}"
     )
     data = _window_data(window, network.label, ticks, {seat.stack.name: seat.stack.sha256 for seat in places.values()})
-    return "\n".join([text, *(f"note: {remark}" for remark in remarks[:REMARKS_MAX])]), data | {"notes": remarks}
+    lines = [*(f"before it opens: {objection}" for objection in objections), *(f"note: {remark}" for remark in remarks[:REMARKS_MAX])]
+    return "\n".join([text, *lines]), data | {"opens": not objections, "objections": objections, "notes": remarks}, not objections
+
+
+def _objections(settings: Settings, window: Window) -> Iterator[str]:
+    """What keeps a window from opening as things stand."""
+    if window.network != DEVNET and not settings.lanes():
+        yield f"network {window.network} needs REFEREE_RPC_URLS, the addresses of its nodes"
 
 
 def _remarks(settings: Settings, window: Window, ticks: int) -> Iterator[str]:
-    if window.network != DEVNET and not settings.lanes():
-        yield f"to be played, network {window.network} needs REFEREE_RPC_URLS, the addresses of its nodes"
     if strangers := strangers_to(settings, network_named(window.network)):
         yield f"REFEREE_RIVALS names {', '.join(strangers)}, which the local chain does not know; it has {' and '.join(LOCAL)}"
     if window.tokens is not None:
@@ -63,10 +70,10 @@ def _remarks(settings: Settings, window: Window, ticks: int) -> Iterator[str]:
             yield from _script_remarks(window, stack, ticks)
 
 
-def _exam_remarks(places: dict[str, Seat]) -> Iterator[str]:
+def _exam_objections(places: dict[str, Seat]) -> Iterator[str]:
     missing = {seat.stack.name: seat.stack for seat in places.values() if not seat.stack.exempt_from_exam and seat.exam_pass is None}
     for name, stack in missing.items():
-        yield f"stack {name}: {plain(stack.model)} has no pass of the entrance exam on its harness, and the window will not open without (ONC-13)"
+        yield f"stack {name}: {plain(stack.model)} has no pass of the entrance exam on its harness: `referee exam sit` (ONC-13)"
 
 
 def _script_remarks(window: Window, stack: StackPlan, ticks: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The command: `referee`.
 
 Exit codes: 0 fine · 1 found a difference, or a rule refused · 2 wrong use, a window file that cannot be played included ·
-3 the outside world failed (node, disk, another daemon). Every error is one sentence on stderr.
+3 the outside world failed (node, disk, another daemon) · 4 the window was paused and is not sealed. Every error is one sentence on stderr.
 Modules are imported where they are used, so that `referee --help` answers at once.
 """
 
@@ -21,9 +21,9 @@ from ops.market_commands import add_market
 
 SENTENCE_BLANKS = 6
 """From so many blanks on, what a fault says is a sentence of its own and needs no machine word before it."""
-FINE, DIFFERENT, WRONG_USE, OUTSIDE = 0, 1, 2, 3
+FINE, DIFFERENT, WRONG_USE, OUTSIDE, PAUSED = 0, 1, 2, 3, 4
 DESCRIPTION = "Referees trading agents: every order is proven by simulation, every score can be recomputed."
-EPILOG = "exit codes: 0 fine · 1 found a difference or refused · 2 wrong use · 3 outside fault, or stopped by a second Ctrl-C. Data: .referee/ or REFEREE_HOME."
+EPILOG = "exit codes: 0 fine · 1 found a difference or refused · 2 wrong use · 3 outside fault, or stopped by a second Ctrl-C · 4 paused, not sealed. Data: .referee/ or REFEREE_HOME."
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -234,7 +234,7 @@ def run_window(asked: argparse.Namespace) -> int:
     if (asked.window is None) == (asked.resume is None):
         raise WrongUse("name a window file to play, or --resume to go on with the one that was interrupted, and not both")
     settings = load_settings()
-    play(
+    sealed = play(
         settings,
         Asked(
             file=asked.window,
@@ -244,7 +244,7 @@ def run_window(asked: argparse.Namespace) -> int:
             metrics_port=asked.metrics or settings.metrics_port,
         ),
     )
-    return FINE
+    return FINE if sealed else PAUSED
 
 
 def check_window(asked: argparse.Namespace) -> int:
@@ -253,9 +253,9 @@ def check_window(asked: argparse.Namespace) -> int:
     from ops.checking import checked
     from ops.settings import load_settings
 
-    text, data = checked(load_settings(), asked.window, SystemClock())
+    text, data, opens = checked(load_settings(), asked.window, SystemClock())
     say(asked, text, data)
-    return FINE
+    return FINE if opens else DIFFERENT
 
 
 def devnet_alone(asked: argparse.Namespace) -> int:

@@ -56,6 +56,8 @@ async def play_file(settings: Settings, path: Path, clock: Clock, *, besides: tu
     """Open a window from its file and play it. Raises: BadWindow, BadSettings, Fault, Refused; KeyboardInterrupt when ended at once."""
     window, _ = playable(settings, path, clock)
     with held_store(settings) as store:
+        for text in left_alone(store, clock.now_ms()):
+            print(f"referee: {text}", file=sys.stderr, flush=True)
         journal = store.journal(next_window_id(store.window_ids()))
         return await _play(settings, store, journal, window, clock, besides, progress, open_window)
 
@@ -76,6 +78,17 @@ async def play_on(
             await resume(live, accept_code_change=accept_code_change)
 
         return await _play(settings, store, journal, window_of(journal, state), clock, besides, progress, take_up)
+
+
+def left_alone(store: Store, now_ms: int) -> Iterator[str]:
+    """Name every window of a home that was begun and is not sealed, and what becomes of it while another is played."""
+    for name in store.window_ids():
+        state = folded(store.journal(name).read())
+        if state.opened is None or state.sealed is not None:
+            continue
+        left_s = (state.opened.close_ts_ms - now_ms) // 1_000
+        when = f"its clock goes on and it closes in {left_s} s" if left_s > 0 else f"its window closed {-left_s} s ago and its runs are not liquidated"
+        yield f"{name} is {'paused' if state.paused else 'not sealed'}: {when}; `referee run --resume {name}` takes it up, and it is left alone meanwhile"
 
 
 def unfinished(store: Store, window_id: str | None) -> tuple[Journal, WindowState]:

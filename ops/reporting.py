@@ -27,7 +27,7 @@ from ops.lists import best_first, short_run
 from ops.outcomes import DONE, outcome_of, outcomes_table
 from ops.positions_report import PooledAccount, positions_tables
 from referee.onchain.events import (
-    FURTHER_LEDGERS, HEADLINE, LEDGERS, DecisionTaken, MarkTaken, RunScored, TickMissed, WindowLiquidated, WindowOpened,
+    FURTHER_LEDGERS, HEADLINE, LEDGERS, DecisionTaken, MarkTaken, RunScored, TickMissed, WindowLiquidated, WindowOpened, WindowResumed,
 )  # fmt: skip
 from referee.onchain.rules import DEFAULT
 from referee.onchain.safety import unknown_refusals
@@ -60,6 +60,8 @@ class Account:
     """Orders by (outcome, reason, rule), for each ledger."""
     turns: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """Turns by (outcome, reason), for each run."""
+    resumed: list[WindowResumed] = field(default_factory=list)
+    """Every time a process took the window up again."""
     gaps: Gaps = field(default_factory=Gaps)
     further: FurtherGaps = field(default_factory=FurtherGaps)
     pooled: PooledAccount = field(default_factory=PooledAccount)
@@ -80,6 +82,8 @@ class Account:
             self.outcomes[outcome].update(ledgers)
             self.filled[event.run_id] += HEADLINE in ledgers and outcome[0] in DONE
         match event:
+            case WindowResumed():
+                self.resumed.append(event)
             case DecisionTaken():
                 self.orders[event.run_id] += len(event.orders)
             case TickMissed():
@@ -156,9 +160,14 @@ def write_report(journal: Journal, directory: Path) -> tuple[Report, tuple[Path,
 
 
 def exact_tables(account: Account, basis: Basis) -> tuple[Table, ...]:
-    """Give every score and every mark to the last wei."""
+    """Give every score and every mark to the last wei; a ledger's marks begin with its stake, so that last over first is its score."""
     runs = tuple(_exact_row(account, run_id) for run_id in account.state.runs)
-    marks = tuple((run_id, ledger, ts_ms, value) for (run_id, ledger), points in account.curves.items() for ts_ms, value in points)
+    start = (account.opened.open_ts_ms, account.opened.stake_wei)
+    marks = tuple(
+        (run_id, ledger, ts_ms, value)
+        for run_id, run in account.state.runs.items() for ledger in run.ledgers
+        for ts_ms, value in (start, *account.curves[run_id, ledger])
+    )  # fmt: skip
     return _exact("runs", basis, EXACT_COLUMNS, runs), _exact("marks", basis, CURVE_COLUMNS, marks)
 
 
@@ -189,8 +198,15 @@ def _facts(account: Account, journal: Journal) -> tuple[tuple[str, Cell], ...]:
         ("window file", opened.window_file_sha256),
         ("window", opened.window_sha256),
         ("code", opened.code_sha256),
+        *_other_code(account),
         ("journal", f"{counted(seq, 'record')}, last link {root}{'' if account.state.sealed else ' (not sealed)'}"),
     )
+
+
+def _other_code(account: Account) -> tuple[tuple[str, Cell], ...]:
+    """Name every other code that played on: a result is of all the code that made it."""
+    taken_up = {resumed.code_sha256: resumed.ts_ms for resumed in reversed(account.resumed) if resumed.code_sha256 != account.opened.code_sha256}
+    return tuple((f"code {place}", f"{sha256}, accepted by the operator on {_utc(ts_ms)}") for place, (sha256, ts_ms) in enumerate(reversed(taken_up.items()), start=2))
 
 
 SAME_ID = " (the real chain's id as well: block 0 tells them apart)"

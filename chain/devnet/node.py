@@ -20,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from chain.devnet.child import environment
 from chain.devnet.toolchain import anvil_binary
 from ledgers.errors import ChainFault
 
@@ -161,7 +162,7 @@ def _command(toolchain: Path, port: int, genesis_fee_wei: int) -> list[str]:
 def _launch(command: list[str]) -> subprocess.Popen:
     quiet = subprocess.DEVNULL
     die_with_parent = _die_with_parent if sys.platform == "linux" else None
-    return subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, preexec_fn=die_with_parent)
+    return subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, preexec_fn=die_with_parent, env=environment())
 
 
 def _die_with_parent() -> None:
@@ -227,4 +228,4 @@ def command_of(pid: int) -> str:
         pass
     if sys.platform == "linux":
         return ""
-    return subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True).stdout.strip() + " "
+    return subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, env=environment()).stdout.strip() + " "

@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from chain.devnet import standing
+from chain.devnet.child import environment
 from chain.devnet.devnet import BLOCK_TIME_MS
 from chain.devnet.node import Line, end_orphan
 from chain.devnet.standing import BUILDING, DEAD, LIVE, OWNER_MODULE, Standing, folder_of
@@ -146,7 +147,7 @@ async def _start(home: Path, clock: Clock, wanted: dict[str, int | Path | None],
         *(text for flag, value in wanted.items() if value is not None for text in ((flag,) if value is True else (flag, str(value)))),
     ]
     with (folder / "owner.log").open("w") as log:
-        owner = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        owner = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment(python=True))
     return await _ready(owner, folder, clock, progress)
 
 

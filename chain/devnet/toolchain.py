@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from chain.devnet.child import environment
 from ledgers.errors import ChainFault
 
 HERE = Path(__file__).parent
@@ -159,7 +160,9 @@ def link_node(folder: Path) -> None:
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALL_DEADLINE_S)
+        return subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALL_DEADLINE_S, env=environment(installing=True)
+        )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 1, "", f"no answer within {INSTALL_DEADLINE_S} s")
     except OSError as error:

@@ -190,10 +190,27 @@ def test_no_word_is_cut_and_what_is_copied_stands_whole_on_one_line(width):
     assert set(re.findall(r"[a-z]{3,}", text)) >= {"cooldown", "limited", "size", "arrives"}
 
 
-def test_columns_that_cannot_fit_are_told_row_by_row():
+def test_a_table_stays_a_table_and_what_does_not_fit_goes_below_its_row():
     columns = tuple(Column(f"c{at}", f"column {at}") for at in range(6))
     text = Table(name="t", title="t", basis=BASIS, columns=columns, rows=(("abcdefghijkl",) * 6, ("other",) * 6)).text(40)
-    assert text.count("column 3  abcdefghijkl") == 1 and max(map(len, text.splitlines())) <= 40
+    assert "column 0      column 1      column 2" in text and text.count("column 5 abcdefghijkl") == 1 and max(map(len, text.splitlines())) <= 40
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_one_wide_value_leaves_a_ranking_a_ranking(width):
+    columns = tuple(Column(name, name) for name in ("run", "headline", "ETH", "USD", "drawdown", "why"))
+    rows = (("hold-1", "0.0000 %", "0.03660000", "100.00", "0.0000 %", "x" * 50), ("random-1", "+1.0000 %", "9" * 40, "1.00", "0.1000 %", "–"))
+    lines = Table(name="t", title="t", basis=BASIS, columns=columns, rows=rows).text(width).splitlines()
+    head = next(line for line in lines if line.startswith("run"))
+    assert head.split()[:2] == ["run", "headline"] and max(map(len, lines)) <= width
+    assert [line.split()[0] for line in lines if line.startswith(("hold-1", "random-1"))] == ["hold-1", "random-1"]
+    assert any("9" * 40 in line for line in lines) and any("x" * 50 in line for line in lines)
+
+
+def test_columns_of_which_not_even_two_fit_are_told_row_by_row():
+    columns = (Column("a", "first"), Column("b", "second"))
+    text = Table(name="t", title="t", basis=BASIS, columns=columns, rows=(("a" * 30, "b" * 30),)).text(40)
+    assert f"first   {'a' * 30}" in text and f"second  {'b' * 30}" in text
 
 
 def test_a_note_stands_under_rows_only():

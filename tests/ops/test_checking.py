@@ -9,6 +9,7 @@ import pytest
 from ledgers.clock import SystemClock
 from ops.checking import checked
 from ops.settings import Settings
+from tests.ops.test_cli import referee
 
 ROOT = Path(__file__).parents[2]
 WINDOW = 'name = "w"\nnetwork = "{network}"\nlength_s = 60\ninterval_s = 10\nseed = 7\n{more}\n[[stack]]\nname = "s"\n{stack}\n'
@@ -17,7 +18,7 @@ WINDOW = 'name = "w"\nnetwork = "{network}"\nlength_s = 60\ninterval_s = 10\nsee
 def notes_of(folder: Path, script: str = "", network: str = "devnet", more: str = "") -> str:
     (folder / "x.jsonl").write_text(script)
     (folder / "w.toml").write_text(WINDOW.format(network=network, more=more, stack='script = "x.jsonl"' if script else 'baseline = "hold"'))
-    text, data = checked(Settings(home=folder / "home"), folder / "w.toml", SystemClock())
+    text, data, _ = checked(Settings(home=folder / "home"), folder / "w.toml", SystemClock())
     assert all(note in text for note in data["notes"])
     return "\n".join(data["notes"])
 
@@ -37,7 +38,20 @@ def test_what_is_to_fail_on_purpose_is_not_remarked(tmp_path):
 
 
 def test_a_real_network_without_an_address_names_the_variable(tmp_path):
-    assert "needs REFEREE_RPC_URLS" in notes_of(tmp_path, network="robinhood")
+    (tmp_path / "w.toml").write_text(WINDOW.format(network="robinhood", more="", stack='baseline = "hold"'))
+    text, data, opens = checked(Settings(home=tmp_path / "home"), tmp_path / "w.toml", SystemClock())
+    assert not opens and not data["opens"]
+    assert "will not open" in text.splitlines()[0] and "before it opens: network robinhood needs REFEREE_RPC_URLS" in text
+
+
+def test_the_first_line_is_the_verdict_and_the_exit_code_says_the_same(tmp_path):
+    (tmp_path / "w.toml").write_text('name = "w"\nnetwork = "devnet"\nlength_s = 60\ninterval_s = 10\nseed = 7\n[[stack]]\nname = "m"\nmodel = "m-1"\nharness = "h1-16k"\n')
+    environment = {"REFEREE_PROVIDER_HOSTED_URL": "http://127.0.0.1:9/v1"}
+    refused = referee("check", str(tmp_path / "w.toml"), home=tmp_path / "home", **environment)
+    assert (refused.returncode, "w.toml will not open" in refused.stdout.splitlines()[0]) == (1, True)
+    assert "m-1 has no pass of the entrance exam" in refused.stdout
+    fine = referee("check", "ops/windows/first.toml", home=tmp_path / "home")
+    assert (fine.returncode, "can be played" in fine.stdout.splitlines()[0]) == (0, True)
 
 
 def test_tokens_are_seen_only_when_played(tmp_path):
@@ -63,5 +77,5 @@ def test_a_position_that_no_run_of_the_stack_can_have_is_said(tmp_path, position
 
 def test_rivals_that_the_local_chain_does_not_have_are_said(tmp_path):
     settings = Settings(home=tmp_path, rivals="lifi, 0x")
-    text, _ = checked(settings, ROOT / "ops/windows/first.toml", SystemClock())
+    text, _, _ = checked(settings, ROOT / "ops/windows/first.toml", SystemClock())
     assert "REFEREE_RIVALS names lifi, which the local chain does not know; it has kyberswap and 0x" in text

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
 from ledgers.clock import SystemClock
 from ledgers.store import Store
-from ops.daemon import SIGNALS, heeding_signals, play_on
+from ops.daemon import SIGNALS, heeding_signals, left_alone, play_on
 from ops.settings import Settings
-from referee.onchain.events import WindowResumed
+from referee.onchain.events import WindowPaused, WindowResumed
 from referee.onchain.opening import Refused
 from tests.ops.told import OPEN, opening
 
@@ -82,3 +83,13 @@ async def test_a_change_of_the_code_is_refused_before_anything_is_built(tmp_path
     with pytest.raises(Refused, match=f"expected {expected}, found [0-9a-f]{{64}}; it was not resumed \\(accept the change with --accept-code-change\\)"):
         await play_on(Settings(home=tmp_path), SystemClock())
     assert not (tmp_path / "devnet").exists()
+
+
+async def test_windows_that_are_left_alone_are_named_with_what_becomes_of_them(tmp_path):
+    with Store(tmp_path / "journal.db", exclusive=True) as store:
+        await store.journal("w1").append(*opening(), WindowPaused(run_id="w1", ts_ms=OPEN + 1, reason="operator"))
+        await store.journal("w2").append(*[replace(event, run_id=event.run_id.replace("w1", "w2")) for event in opening()])
+        open_, late = (list(left_alone(store, OPEN + at)) for at in (20_000, 90_000))
+    assert open_[0].startswith("w1 is paused: its clock goes on and it closes in 40 s; `referee run --resume w1` takes it up")
+    assert open_[1].startswith("w2 is not sealed: its clock goes on")
+    assert late[0].startswith("w1 is paused: its window closed 30 s ago and its runs are not liquidated")

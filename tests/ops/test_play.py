@@ -64,7 +64,7 @@ def resumed(home, paused):
 @pytest.mark.slow
 def test_interrupt_pauses_and_says_how_to_go_on(paused):
     code, said, complaint = paused
-    assert (code, complaint) == (0, "") and "pausing: nobody is woken any more" in said and said.endswith("`referee run --resume` takes it up again\n")
+    assert (code, complaint) == (4, "") and "pausing: nobody is woken any more" in said and said.endswith("`referee run --resume` takes it up again\n")
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ledgers.events import Event
 from ledgers.journal import MemoryJournal
+from ledgers.money import Wei, mul_div_floor
 from ops.lists import best_first
 from ops.reporting import account_of, exact_tables, report_of
 from referee.onchain.credit import refusal
@@ -126,3 +127,25 @@ def test_trapped_holdings_and_buys_refused_as_unknown_stand_beside_the_score_ONC
     text, row = report_of(account, journal).text(120), exact_tables(account, report_of(account, journal).basis)[0].data()["rows"][0]
     assert "random-1: 1 holding trapped: could be sold when bought, not at the end, 1 buy refused as unknown (cooldown 1)." in text
     assert (row["run_id"], row["trapped"]) == (ONE, 1)
+
+
+def test_every_code_that_made_a_result_is_named():
+    other = replace(KILL, code_sha256="05" * 32)
+    text = text_of(KILL, other, replace(other, ts_ms=OPEN + 49_000))
+    assert f"code         {'04' * 32}" in text and f"code 2       {'05' * 32}, accepted by the operator" in text
+    assert "code 2" not in text_of(KILL)
+
+
+def change_ppm(rows: list[dict], run_id: str, ledger: str) -> int:
+    values = [int(row["value_wei"]) for row in rows if (row["run_id"], row["ledger"]) == (run_id, ledger) and row["value_wei"] is not None]
+    return mul_div_floor(Wei(values[-1] - values[0]), 10**6, Wei(values[0]))
+
+
+def test_each_exported_file_alone_gives_the_published_score():
+    account = account_of(journal := journal_of())
+    runs, marks = (table.data()["rows"] for table in exact_tables(account, report_of(account, journal).basis))
+    for run in (run for run in runs if run["headline_wei"] is not None):
+        assert run["headline_ppm"] == mul_div_floor(Wei(int(run["headline_wei"]) - int(run["stake_wei"])), 10**6, Wei(int(run["stake_wei"])))
+        for ledger in ("headline", "permissive"):
+            assert change_ppm(marks, run["run_id"], ledger) == run[f"{ledger}_ppm"]
+    assert all(row["ts_ms"] == OPEN and row["value_wei"] == str(account.opened.stake_wei) for row in marks[:1])
