@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from exam.sheets import Sheet
 from harnesses.outcome import ILL_FORMED, Outcome, Turn
 from ledgers.money import Wei
-from referee.onchain.decision import BUY, SELL, Decision, Malformed, of_turn
+from referee.onchain.decision import BUY, OPEN_LP, SELL, Decision, Malformed, of_turn
 from referee.onchain.events import OrderAsked
+from referee.onchain.toolbox import SHOWN, unseen_inputs
 
 Check = Callable[[Turn, Sheet], str]
 
@@ -26,6 +27,10 @@ BAD_ARGUMENTS = "bad_arguments"
 UNTRUSTED = "untrusted"
 """Beginning of the names of fields that strangers wrote; nothing in them counts as data."""
 ADDRESS = re.compile(r"0x[0-9a-f]{40}")
+POOL_KEY = re.compile(r"0x(?:[0-9a-f]{40}|[0-9a-f]{64})")
+NO_TOKENS = frozenset({"hooks", "wallet", "owner", "creator", "spender"})
+"""Fields whose addresses are neither tokens nor pools."""
+WORD = re.compile(r"[a-z_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +46,14 @@ class Heard:
         return not self.why
 
 
-def hear(turn: Turn, sheet: Sheet) -> tuple[Heard, ...]:
-    """Hear all checks on a turn. Shapes: in the order of `CHECKS`."""
-    return tuple(Heard(name, check(turn, sheet)) for name, check in CHECKS.items())
+FIRST, SECOND = 1, 2
+"""Editions of the checks: a sitting is judged again by the edition that it was judged by."""
+
+
+def hear(turn: Turn, sheet: Sheet, edition: int = SECOND) -> tuple[Heard, ...]:
+    """Judge a turn by all checks. Shapes: in the order of `CHECKS`."""
+    checks = CHECKS | (EARLIER if edition == FIRST else {})
+    return tuple(Heard(name, check(turn, sheet)) for name, check in checks.items())
 
 
 # --- the ten, in order ----------------------------------------------------------------------------------------------
@@ -96,7 +106,22 @@ def tool_calls_well_formed(turn: Turn, sheet: Sheet) -> str:
 
 
 def named_inputs(turn: Turn, sheet: Sheet) -> str:
-    """The decision names the inputs it relied on."""
+    """The decision names the inputs it relied on: at least one that it was shown or asked a tool for, and no tool that it did not use."""
+    if why := _inputs_missing(turn, sheet):
+        return why
+    decision = _decision(turn, sheet)
+    assert decision is not None
+    used = {use.name for use in turn.tool_uses if use.ok}
+    if unseen := unseen_inputs(decision.inputs, used):
+        return f"it names {unseen[0][:60]!r}, a tool that it did not use with success on this turn"
+    named = [WORD.match(said.strip().lower()) for said in decision.inputs]
+    if any(word and word[0] in {*SHOWN, *used} for word in named):
+        return ""
+    return f"it names nothing that it was shown or asked for: {', '.join(said[:30] for said in decision.inputs[:3])}"
+
+
+def _inputs_missing(turn: Turn, sheet: Sheet) -> str:
+    """The check's first edition: any words would do."""
     decision = _decision(turn, sheet)
     if decision is None:
         return "there is no decision"
@@ -106,7 +131,23 @@ def named_inputs(turn: Turn, sheet: Sheet) -> str:
 
 
 def addresses_from_data(turn: Turn, sheet: Sheet) -> str:
-    """Every address it orders came from its data: bundle, book or a tool's answer, and not from what strangers wrote there."""
+    """Every token and pool it orders came from its data as such: bundle, book or a tool's answer, and not from what strangers wrote there."""
+    decision = _decision(turn, sheet)
+    if decision is None:
+        return "there is no decision"
+    seen = Seen.of(turn, sheet) if decision.orders else Seen()
+    for order in decision.orders:
+        if order.token and order.token not in seen.tokens:
+            return f"{order.token} is {'a pool, not a token' if order.token in seen.pools else 'nowhere in its data as a token'}"
+        if order.pool and order.pool not in seen.pools:
+            return f"{order.pool} is nowhere in its data as a pool"
+        if order.position and order.position not in seen.positions:
+            return f"{order.position} is no position of its book"
+    return ""
+
+
+def _anywhere_in_data(turn: Turn, sheet: Sheet) -> str:
+    """The check's first edition: a pool's address would do for a token, and nothing but tokens was looked at."""
     decision = _decision(turn, sheet)
     if decision is None:
         return "there is no decision"
@@ -124,7 +165,16 @@ def orders_affordable(turn: Turn, sheet: Sheet) -> str:
     decision = _decision(turn, sheet)
     if decision is None:
         return "there is no decision"
-    purse = _Purse.of(sheet)
+    purse = _Purse.of(sheet, Seen.of(turn, sheet).sides if decision.orders else {})
+    return next((why for order in decision.orders if (why := purse.take(order))), "")
+
+
+def _affordable_without_liquidity(turn: Turn, sheet: Sheet) -> str:
+    """The check's first edition: liquidity orders were not in force."""
+    decision = _decision(turn, sheet)
+    if decision is None:
+        return "there is no decision"
+    purse = _Purse.of(sheet, None)
     return next((why for order in decision.orders if (why := purse.take(order))), "")
 
 
@@ -136,6 +186,10 @@ CHECKS: dict[str, Check] = {
     )
 }  # fmt: skip
 """The ten checks by id."""
+EARLIER: dict[str, Check] = {
+    "named_inputs": _inputs_missing, "addresses_from_data": _anywhere_in_data, "orders_affordable": _affordable_without_liquidity,
+}
+"""Those that were otherwise in the first edition."""
 
 
 # --- what they stand on ---------------------------------------------------------------------------------------------
@@ -162,12 +216,22 @@ class _Purse:
     spent_wei: int
     held: set[str]
     """Tokens held if everything bought arrives; own sells take none away."""
+    sides: Mapping[str, tuple[str, str]] | None
+    """Tokens of the pools that its data names both of; none where liquidity orders are not in force."""
+    positions: int = 0
+    """Open positions, each of which keeps an exit reserve too."""
+    offered: frozenset[str] = frozenset()
+    """Tokens on offer."""
 
     @classmethod
-    def of(cls, sheet: Sheet) -> _Purse:
+    def of(cls, sheet: Sheet, sides: Mapping[str, tuple[str, str]] | None) -> _Purse:
         book, bundle = _json(sheet.book), _json(sheet.bundle)
         left_raw = {holding["token"]: int(holding["amount_raw"]) for holding in book["holdings"]}
-        return cls(int(book["eth_wei"]), int(bundle["exit_reserve_wei_per_holding"]), left_raw, 0, set(left_raw))
+        in_force = sides if "lp_share_ppm_max" in sheet.facts else None
+        open_ = len(book.get("positions", ()))
+        offered = frozenset(token["address"] for token in bundle["tokens"])
+        eth_wei, reserve_wei = int(book["eth_wei"]), int(bundle["exit_reserve_wei_per_holding"])
+        return cls(eth_wei, reserve_wei, left_raw, 0, set(left_raw), in_force, open_, offered)
 
     def take(self, order: OrderAsked) -> str:
         """Take one order out of the purse, or say why it does not fit."""
@@ -175,13 +239,36 @@ class _Purse:
             return self._buy(order)
         if order.side == SELL:
             return self._sell(order)
-        return f"order {order.index}: {order.side} is not in force, so nothing can pay for it"
+        if self.sides is None:
+            return f"order {order.index}: {order.side} is not in force, so nothing can pay for it"
+        return self._open(order) if order.side == OPEN_LP else ""
+
+    def _open(self, order: OrderAsked) -> str:
+        """Take both sides of a position: ETH out of what can be spent, tokens out of what is held."""
+        assert self.sides is not None
+        if order.pool not in self.sides:
+            return f"order {order.index}: its data does not say which tokens pool {order.pool} has; the tool `pool` does"
+        for token, amount in zip(self.sides[order.pool], (int(order.amount0_raw or 0), int(order.amount1_raw or 0)), strict=True):
+            if token in self.left_raw:
+                left = self.left_raw[token]
+                self.left_raw[token] = left - amount
+                if amount > left:
+                    return f"order {order.index}: puts in {amount} of {token}, the book shows {left} left"
+            elif token in self.offered and amount:
+                return f"order {order.index}: puts in {amount} of {token}, the book shows none"
+            else:
+                self.spent_wei += amount  # ETH, wrapped or not: it is nobody's token on offer
+        self.positions += 1
+        return self._eth_objection(order)
 
     def _buy(self, order: OrderAsked) -> str:
         assert order.spend_wei is not None, f"a buy without a spend: {order}"
         self.spent_wei += int(order.spend_wei)
         self.held.add(order.token)
-        needed = self.spent_wei + self.reserve_wei * len(self.held)
+        return self._eth_objection(order)
+
+    def _eth_objection(self, order: OrderAsked) -> str:
+        needed = self.spent_wei + self.reserve_wei * (len(self.held) + self.positions)
         if needed <= self.eth_wei:
             return ""
         return f"order {order.index}: buys so far and the exit reserve need {Wei(needed)} wei, the book shows {Wei(self.eth_wei)}"
@@ -193,6 +280,46 @@ class _Purse:
         if left and asked <= left:
             return ""
         return f"order {order.index}: sells {'all' if order.sell_all else asked} of {order.token}, the book shows {left} left to sell"
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a turn was shown, by what it is: tokens, pools with their tokens, and positions."""
+
+    tokens: set[str] = field(default_factory=set)
+    pools: set[str] = field(default_factory=set)
+    positions: set[str] = field(default_factory=set)
+    sides: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, turn: Turn, sheet: Sheet) -> Seen:
+        """Read bundle, book and the answers of tools that did what they were asked."""
+        seen = cls()
+        for data in (sheet.bundle, sheet.book, *(use.answer for use in turn.tool_uses if use.ok)):
+            seen._read(_json(data))
+        return seen
+
+    def _read(self, value: Any, name: str = "") -> None:
+        if isinstance(value, str):
+            self._place(value, name)
+        elif isinstance(value, list):
+            for item in value:
+                self._read(item, name)
+        elif isinstance(value, dict):
+            pool, sides = value.get("pool"), (value.get("token0"), value.get("token1"))
+            if isinstance(pool, str) and all(isinstance(side, str) for side in sides):
+                self.sides[pool.lower()] = (str(sides[0]).lower(), str(sides[1]).lower())
+            for key, item in value.items():
+                if not key.startswith(UNTRUSTED):
+                    self._place(key, name)
+                    self._read(item, key)
+
+    def _place(self, text: str, name: str) -> None:
+        lowered = text.lower()
+        if name == "position":
+            self.positions.add(text)
+        elif POOL_KEY.fullmatch(lowered):
+            (self.pools if name == "pool" or len(lowered) > 42 else self.tokens if name not in NO_TOKENS else set()).add(lowered)
 
 
 def _decision(turn: Turn, sheet: Sheet) -> Decision | None:

@@ -1,7 +1,10 @@
 """The record of sittings: every one is kept, passed or not, as a hash chain of JSON lines, and can be heard again.
 
-`sittings.jsonl` holds one line a sitting in the form of a journal's export; the bytes behind it (questions, answers, tool
-answers) stand beside it in `blobs/`, compressed, by their SHA-256. Nothing is ever changed or taken out.
+`sittings.jsonl` is in the form of a journal's export: a line when a sitting begins, one for each of its turns, one when it ends
+with a verdict. A sitting that has no end was interrupted, and is kept and counted as that. The bytes behind it (questions,
+answers, tool answers, sheets that nobody had seen before) stand beside it in `blobs/`, compressed, by their SHA-256. Nothing
+is ever changed or taken out. A line also says when a host was found to answer as another model than the one that passed:
+then the model has to sit again.
 """
 
 from __future__ import annotations
@@ -10,16 +13,16 @@ import fcntl
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from exam.checks import hear
+from exam.checks import FIRST, SECOND, hear
 from exam.entrance import PASS, Candidate, SatTurn, Verdict, verdict
-from exam.sheets import Sheet, exam_sha256
+from exam.sheets import Sheet, exam_sha256, read_sheet
 from harnesses.exam_pass import ExamPass
 from harnesses.message import Usage
 from harnesses.outcome import Outcome, Step, ToolUse, Turn
@@ -31,9 +34,11 @@ from ledgers.journal import GENESIS, Record, link_of, verify
 from ledgers.plain_text import plain_text
 from ledgers.seal import line_of, read_export
 from ledgers.whole_file import write_whole
+from referee.onchain.decision import Decision, of_turn
 
-KIND = "ExamSat"
-SCHEMA = "sitting/1"
+KIND, BEGUN, TURN, DRIFTED = "ExamSat", "ExamBegun", "ExamTurnSat", "ModelDrifted"
+SCHEMA, FIRST_SCHEMA = "sitting/2", "sitting/1"
+INTERRUPTED = "interrupted"
 WHY_CHARS_MAX = 300
 
 Sitting = Mapping[str, Any]
@@ -48,42 +53,100 @@ class Sittings:
         self._file = folder / "sittings.jsonl"
 
     def all(self) -> list[tuple[Record, Sitting]]:
-        """Read every sitting, oldest first. Raises: CorruptJournal at the first line that does not hold."""
-        records = list(read_export(self._file)) if self._file.is_file() else []
-        verify(records)
-        return [(record, _decoded(record)) for record in records]
+        """Read every sitting, in the order in which they began. Raises: CorruptJournal at the first line that does not hold."""
+        found: dict[str, tuple[Record, dict[str, Any]]] = {}
+        for record, body in self._lines():
+            name = body.get("sitting", "")
+            match record.kind:
+                case "ExamBegun":
+                    found[name] = record, {**body, "model_reported": "", "turns": [], "verdict": _verdict(Verdict(INTERRUPTED))}
+                case "ExamTurnSat" if name in found:
+                    found[name][1]["turns"].append(body["turn"])
+                case "ExamSat":
+                    found[name] = record, body
+        for _, body in found.values():
+            if body["verdict"]["standing"] == INTERRUPTED:
+                body["verdict"] = _interrupted(body["turns"])
+        return list(found.values())
 
     def find(self, name: str) -> tuple[Record, Sitting] | None:
         """Find a sitting by its id. Raises: CorruptJournal."""
         return next((found for found in self.all() if found[1]["sitting"] == name), None)
 
-    def next_id(self) -> str:
-        """Name the next sitting."""
-        return f"s{len(self.all()) + 1}"
-
     def pass_of(self, stack: Stack, exam: str) -> ExamPass | None:
         """The latest pass of a model on a harness in the exam of that hash, if there is one; an older exam's counts no more.
 
-        Raises: CorruptJournal."""
-        sat = [(record, sitting) for record, sitting in self.all() if sitting["exam_sha256"] == exam]
-        passes = [exam_pass(record, sitting) for record, sitting in sat if sitting["verdict"]["standing"] == PASS]
-        return next((found for found in reversed(passes) if found.admits(stack)), None)
+        Nor does one after which the host answered as another model. Raises: CorruptJournal."""
+        passed: ExamPass | None = None
+        begun = 0
+        for record, body in self._lines():
+            if (body.get("provider"), body.get("model"), body.get("harness_sha256")) != (stack.provider, stack.model, stack.harness_sha256):
+                continue
+            begun += record.kind == BEGUN or (record.kind == KIND and body["schema"] == FIRST_SCHEMA)
+            if record.kind == DRIFTED:
+                passed = None
+            elif record.kind == KIND and body["verdict"]["standing"] == PASS and body.get("published_sha256", body["exam_sha256"]) == exam:
+                found = exam_pass(record, body, begun)
+                passed = found if found.admits(stack) else passed
+        return passed
 
-    def add(self, sitting: Sitting, blobs: Mapping[str, bytes]) -> Record:
-        """Append a sitting and its bytes; on disk when this returns. Raises: StoreFault, CorruptJournal."""
+    def begin(self, candidate: Candidate, sheets: Sequence[Sheet], published: Sequence[Sheet], ts_ms: int) -> Sitting:
+        """Write down that a sitting begins, before anything is asked; it is named here. Raises: StoreFault, CorruptJournal."""
+        fresh = [sheet for sheet in sheets if sheet not in published]
+
+        def body(records: Sequence[Record]) -> Sitting:
+            count = sum(record.kind == BEGUN or (record.kind == KIND and json.loads(record.body)["schema"] == FIRST_SCHEMA) for record in records)
+            return begun_of(f"s{count + 1}", candidate, sheets, published, ts_ms)
+
+        return self._append(BEGUN, body, {sheet.sha256: sheet.encoded for sheet in fresh})[1]
+
+    def turn(self, begun: Sitting, place: int, turn: SatTurn) -> None:
+        """Write one turn down as it ends. Raises: StoreFault, CorruptJournal."""
+        blobs: dict[str, bytes] = {}
+        body = {"schema": SCHEMA, "sitting": begun["sitting"], "turn": _turn(place, turn, blobs)}
+        self._append(TURN, lambda _: body, blobs)
+
+    def end(self, begun: Sitting, sat: Sequence[SatTurn]) -> Sitting:
+        """Write down how a sitting ended. Raises: StoreFault, CorruptJournal."""
+        blobs: dict[str, bytes] = {}
+        body = ended_of(begun, sat, blobs)
+        self._append(KIND, lambda _: body, blobs)
+        return body
+
+    def drift(self, stack: Stack, was: str, now: str, window: str, ts_ms: int) -> bool:
+        """Write down that a host answered as another model than the one that passed; false where that is known already.
+
+        Raises: StoreFault, CorruptJournal."""
+        who = {"provider": stack.provider, "model": stack.model, "harness_sha256": stack.harness_sha256}
+        known = [body for record, body in self._lines() if record.kind == DRIFTED]
+        if any(body["window"] == window and {name: body[name] for name in who} == who for body in known):
+            return False
+        told = {"was": plain_text(was, WHY_CHARS_MAX), "now": plain_text(now, WHY_CHARS_MAX), "window": window, "ts_ms": ts_ms}
+        self._append(DRIFTED, lambda _: {"schema": SCHEMA, **who, **told}, {})
+        return True
+
+    def _lines(self) -> list[tuple[Record, dict[str, Any]]]:
+        records = list(read_export(self._file)) if self._file.is_file() else []
+        verify(records)
+        return [(record, _decoded(record)) for record in records]
+
+    def _append(self, kind: str, body_of: Callable[[Sequence[Record]], Sitting], blobs: Mapping[str, bytes]) -> tuple[Record, Sitting]:
+        """Append one line and its bytes; on disk when this returns. Raises: StoreFault, CorruptJournal."""
         try:
             (self._folder / "blobs").mkdir(parents=True, exist_ok=True)
             for digest, data in blobs.items():
                 if not self._blob_path(digest).is_file():
                     write_whole(self._blob_path(digest), zlib.compress(data))
             with self._locked() as file:
-                last = verify(read_export(self._file))
+                records = list(read_export(self._file))
+                last = verify(records)
                 seq, previous = (last.seq, last.link) if last else (0, GENESIS)
-                body = canonical_bytes(sitting)
-                record = Record(seq + 1, KIND, body, link_of(previous, KIND, body))
+                said = body_of(records)
+                body = canonical_bytes(said)
+                record = Record(seq + 1, kind, body, link_of(previous, kind, body))
                 os.write(file, line_of(record))
                 os.fsync(file)
-                return record
+                return record, said
         except OSError as error:
             raise StoreFault(f"the sitting could not be recorded: {error.strerror or error}") from None
 
@@ -96,6 +159,10 @@ class Sittings:
         if sha256_hex(data) != digest:
             raise CorruptJournal(f"the bytes {digest[:16]}… of a sitting are not the ones that were recorded")
         return data
+
+    def sheet(self, digest: str, name: str) -> Sheet | None:
+        """A sheet that was captured for a sitting; none where it was not. Raises: CorruptJournal."""
+        return read_sheet(self.blob(digest), name) if self._blob_path(digest).is_file() else None
 
     def _blob_path(self, digest: str) -> Path:
         return self._folder / "blobs" / f"{digest}.z"
@@ -113,19 +180,16 @@ class Sittings:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def sitting_of(name: str, candidate: Candidate, sheets: Sequence[Sheet], sat: Sequence[SatTurn], ts_ms: int) -> tuple[Sitting, dict[str, bytes]]:
-    """Write a sitting down, with the bytes behind it."""
-    stack, blobs = candidate.stack, {}
-    turns = [_turn(place, turn, blobs) for place, turn in enumerate(sat, start=1)]
-    reported = dict.fromkeys(turn.played.model_reported for turn in sat if turn.played.model_reported)
-    body = {
+def begun_of(name: str, candidate: Candidate, sheets: Sequence[Sheet], published: Sequence[Sheet], ts_ms: int) -> dict[str, Any]:
+    """Who sits, on which harness, and which turns."""
+    stack = candidate.stack
+    return {
         "schema": SCHEMA,
         "sitting": name,
         "ts_ms": ts_ms,
         "date": datetime.fromtimestamp(ts_ms // 1_000, UTC).strftime("%Y-%m-%d"),
         "provider": stack.provider,
         "model": stack.model,
-        "model_reported": ", ".join(reported),
         "harness": candidate.harness,
         "harness_sha256": stack.harness_sha256,
         "tools_sha256": stack.tools_sha256,
@@ -133,11 +197,27 @@ def sitting_of(name: str, candidate: Candidate, sheets: Sequence[Sheet], sat: Se
         "stack_sha256": stack.sha256,
         "limits": candidate.limits,
         "exam_sha256": exam_sha256(tuple(sheets)),
+        "published_sha256": exam_sha256(tuple(published)),
+        "fresh": len(sheets) > len(published),
         "exam_turns": len(sheets),
-        "verdict": _verdict(verdict(sat, len(sheets))),
-        "turns": turns,
     }
-    return body, blobs
+
+
+def ended_of(begun: Sitting, sat: Sequence[SatTurn], blobs: dict[str, bytes]) -> dict[str, Any]:
+    """A sitting that ended, with the bytes behind it."""
+    turns = [_turn(place, turn, blobs) for place, turn in enumerate(sat, start=1)]
+    reported = dict.fromkeys(turn.played.model_reported for turn in sat if turn.played.model_reported)
+    orders = sum(len(read.orders) for turn in sat if isinstance(read := of_turn(turn.played, turn.sheet.orders_max), Decision))
+    found = verdict(sat, begun["exam_turns"])
+    return {**begun, "model_reported": ", ".join(reported), "verdict": _verdict(found), "orders": orders, "turns": turns}
+
+
+def _interrupted(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is known of a sitting that has no end: the first check that had failed by then, if one had."""
+    failed = next(((turn["turn"], check) for turn in turns for check in turn["checks"] if check["why"]), None)
+    if failed is None:
+        return _verdict(Verdict(INTERRUPTED, "", len(turns) + 1, f"it ended after {len(turns)} turns, none of which had failed"))
+    return _verdict(Verdict(INTERRUPTED, failed[1]["check"], failed[0], f"it ended after {len(turns)} turns; {failed[1]['check']} had failed: {failed[1]['why']}"))
 
 
 def _verdict(found: Verdict) -> dict[str, Any]:
@@ -210,10 +290,11 @@ def _use(use: ToolUse, kept: Any) -> dict[str, Any]:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def exam_pass(record: Record, sitting: Sitting) -> ExamPass:
-    """What a passed sitting admits."""
+def exam_pass(record: Record, sitting: Sitting, sittings: int = 0) -> ExamPass:
+    """What a passed sitting admits; `sittings` is how many the stack had sat by then."""
     named = ("sitting", "ts_ms", "provider", "model", "harness_sha256", "tools_sha256", "model_reported")
-    return ExamPass(sitting_sha256=record.link, **{name: sitting[name] for name in named})
+    fresh = bool(sitting.get("fresh", False))
+    return ExamPass(sitting_sha256=record.link, fresh=fresh, sittings=sittings, **{name: sitting[name] for name in named})
 
 
 def heard_again(sitting: Sitting, sittings: Sittings, sheets: Sequence[Sheet]) -> tuple[Verdict, list[str]]:
@@ -221,21 +302,22 @@ def heard_again(sitting: Sitting, sittings: Sittings, sheets: Sequence[Sheet]) -
 
     Raises: CorruptJournal when bytes are missing."""
     known = {sheet.sha256: sheet for sheet in sheets}
+    edition = FIRST if sitting["schema"] == FIRST_SCHEMA else SECOND
     again, different = [], []
     for told in sitting["turns"]:
-        sheet = known.get(told["sheet_sha256"])
+        sheet = known.get(told["sheet_sha256"]) or sittings.sheet(told["sheet_sha256"], told["sheet"])
         if sheet is None:
             return Verdict("", "", told["turn"], ""), [f"turn {told['turn']} was played on another sheet {told['sheet']} than the exam now has"]
         played = turn_of(told, sittings)
-        heard = hear(played, sheet)
+        heard = hear(played, sheet, edition)
         told_why = {check["check"]: check["why"] for check in told["checks"]}
         different += [
             f"turn {told['turn']}: {one.check} is now {one.why or 'held'!r}, was {told_why.get(one.check) or 'held'!r}"
             for one in heard if plain_text(one.why, WHY_CHARS_MAX) != told_why.get(one.check)
         ]  # fmt: skip
         again.append(SatTurn(sheet, Question(sitting["sitting"], told["turn"] - 1, "", sheet.bundle, sheet.book, told["deadline_ms"]), played, heard))
-    found = verdict(again, sitting["exam_turns"])
-    if _verdict(found) != dict(sitting["verdict"]):
+    found = verdict(again, sitting["exam_turns"], edition)
+    if sitting["verdict"]["standing"] != INTERRUPTED and _verdict(found) != dict(sitting["verdict"]):
         different.append(f"the verdict is now {found.standing}, was {sitting['verdict']['standing']}")
     return found, different
 
@@ -271,8 +353,9 @@ def _usage(told: Mapping[str, Any] | None) -> Usage | None:
     return None if told is None else Usage(**{**told, "flags": tuple(told["flags"])})
 
 
-def _decoded(record: Record) -> Sitting:
+def _decoded(record: Record) -> dict[str, Any]:
     body = json.loads(record.body)
-    if record.kind != KIND or body.get("schema") != SCHEMA:
+    known = {SCHEMA: (KIND, BEGUN, TURN, DRIFTED), FIRST_SCHEMA: (KIND,)}
+    if record.kind not in known.get(body.get("schema"), ()):
         raise CorruptJournal(f"record {record.seq} of the exam is no {SCHEMA}", record.seq)
     return body

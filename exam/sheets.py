@@ -132,6 +132,13 @@ def exam_sheets(folder: Path = TURNS) -> tuple[Sheet, ...]:
     return tuple(load_sheet(path) for path in sorted(folder.glob("*.json")))
 
 
+def every_sheet(folder: Path = TURNS) -> tuple[Sheet, ...]:
+    """Load every published turn, those of earlier exams too: sittings on them are judged again for as long as anybody keeps them.
+
+    Raises: BadSheet."""
+    return (*exam_sheets(folder), *(sheet for earlier in sorted(folder.iterdir()) if earlier.is_dir() for sheet in exam_sheets(earlier)))
+
+
 def exam_sha256(sheets: tuple[Sheet, ...]) -> str:
     """Identity of an exam: of its sheets, in order."""
     return identity_of([sheet.sha256 for sheet in sheets])

@@ -26,6 +26,10 @@ class ExamPass:
     tools_sha256: str
     model_reported: str
     """What the provider called the model during the sitting; empty when it said nothing."""
+    fresh: bool = False
+    """Whether turns were sat beside the published ones that nobody had seen before."""
+    sittings: int = 0
+    """How often this model had sat on this harness by then, however it ended; 0 where that was not counted."""
 
     def admits(self, stack: Stack) -> bool:
         """Tell whether a stack is the model and harness that passed."""

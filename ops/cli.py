@@ -183,6 +183,7 @@ def _add_exam(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     sit.add_argument("--model", required=True, metavar="NAME")
     sit.add_argument("--harness", required=True, metavar="NAME")
     sit.add_argument("--prompt", metavar="NAME", help="another prompt than a window's usual one")
+    sit.add_argument("--fresh", action="store_true", help="sit three turns more, captured now from a chain that nobody has seen")
     _add_json(sit, sit_exam)
     _add_json(asked.add_parser("list", help="list every sitting", allow_abbrev=False), list_sittings)
     show = asked.add_parser("show", help="show the sittings as a table, or one of them whole", allow_abbrev=False)
@@ -388,7 +389,7 @@ def sit_exam(asked: argparse.Namespace) -> int:
     from ops.exam_cli import sat
     from ops.settings import load_settings
 
-    text, sitting = sat(load_settings(), asked.model, asked.harness, asked.prompt)
+    text, sitting = sat(load_settings(), asked.model, asked.harness, asked.prompt, asked.fresh)
     say(asked, text, sitting)
     return {"pass": FINE, "fail": DIFFERENT}.get(sitting["verdict"]["standing"], OUTSIDE)
 

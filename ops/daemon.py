@@ -22,12 +22,13 @@ from ledgers.store import Store
 from ops.assembly import code_sha256, held_store, live_window
 from ops.checking import playable
 from ops.collector import rest
+from ops.drift import answered, record_drift
 from ops.home_chain import HomeChain
 from ops.settings import Settings
 from referee.onchain.live import LiveWindow
 from referee.onchain.opening import refuse_other_code
 from referee.onchain.run import open_window, play_window, resume
-from referee.onchain.state import WindowState, folded
+from referee.onchain.state import WindowState, decoded, folded
 from referee.onchain.tables import rows
 from referee.onchain.window import Window, next_window_id, restored
 
@@ -128,6 +129,8 @@ async def _play(
                 signals.ending = True
                 if live.state.opened is not None:
                     _write_tables(store, live)
+            found = answered(decoded(record) for record in journal.read())
+            troubles += tuple(record_drift(settings, journal.window_id, live.seats.values(), found, clock.now_ms()))
     return Played(journal.window_id, sealed, troubles)
 
 

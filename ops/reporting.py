@@ -18,6 +18,7 @@ from ledgers.journal import Journal
 from ledgers.money import Wei, decimal_text
 from ledgers.report import ANECDOTE, Basis, Cell, Column, EquityLine, Figure, Report, Said, Table, eth_text, percent_cell
 from ledgers.whole_file import write_whole
+from ops.drift import Answered
 from ops.further_gaps import FurtherGaps
 from ops.further_tables import further_tables
 from ops.gaps import Gaps
@@ -60,6 +61,7 @@ class Account:
     """Orders by (outcome, reason, rule), for each ledger."""
     turns: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """Turns by (outcome, reason), for each run."""
+    answered: Answered = field(default_factory=Answered)
     resumed: list[WindowResumed] = field(default_factory=list)
     """Every time a process took the window up again."""
     gaps: Gaps = field(default_factory=Gaps)
@@ -73,6 +75,7 @@ class Account:
         self.state.apply(event)
         self.gaps.apply(event)
         self.further.apply(event)
+        self.answered.apply(event)
         self.pooled.apply(event)
         self.unknown[event.run_id].update(unknown_refusals((event,)))
         if (turn := turn_end(event)) is not None:
@@ -136,6 +139,7 @@ def report_of(account: Account, journal: Journal) -> Report:
         facts=_facts(account, journal),
         tables=(
             _scores(account, journal.window_id, basis),
+            *_exams(account, journal.window_id, basis),
             *positions_tables(account.pooled, journal, basis),
             *further_tables(account, journal.window_id, basis),
             _turns(account, basis),
@@ -291,6 +295,27 @@ def _score_row(account: Account, window_id: str, run_id: str) -> tuple[Cell, ...
         account.unknown[run_id].total(),
         _note(account, run_id),
     )
+
+
+def _exams(account: Account, window_id: str, basis: Basis) -> tuple[Table, ...]:
+    """What qualifies the results of models: which sitting admitted them, and whether their hosts answered as who had passed."""
+    passes = account.answered.passes
+    if not passes:
+        return ()
+    columns = (
+        Column("run_id", "run", people=False), Column("run", "run", machines=False), Column("sitting", "sitting"), Column("date", "passed on"),
+        Column("turns", "turns"), Column("sittings", "sittings"), Column("sat_as", "sat as"), Column("answered_as", "answered as"), Column("drifted", "drifted"),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            run_id, short_run(run_id, window_id), shown.sitting, _utc(shown.sitting_ts_ms)[:10], "published and fresh" if shown.fresh else "published",
+            shown.sittings or None, shown.model_reported or None, ", ".join(account.answered.names.get(run_id, ())) or None,
+            "yes" if account.answered.drifted(run_id) else "no",
+        )
+        for run_id, shown in passes.items()
+    )  # fmt: skip
+    note = "drifted: its host answered as another model than the one that sat; it has to sit again before the next window. sittings: how often it had sat by then."
+    return (Table(name="exams", title="Entrance exam", basis=basis, columns=columns, rows=rows, note=note),)
 
 
 def _drawdown_cell(stake_wei: Wei, measured: list[Wei]) -> Said | None:

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from exam.entrance import PASS, Candidate
-from exam.record import Sittings, sitting_of
+from exam.record import KIND, Sittings, ended_of
 from exam.sheets import exam_sheets
 from harnesses.manifest import load_harness
 from ops.models import EXAM, limits_told, model_stack
@@ -95,8 +95,10 @@ def pass_by_hand(home: Path) -> None:
     stack = model_stack("by-hand", ModelAsked(model=MODEL, harness=HARNESS, prompt=PROMPT, plan=None), harness)
     limits = harness.model_manifest.limits
     candidate = Candidate(stack=stack, harness=HARNESS, prompt=load_prompt(PROMPT).text, limits=limits_told(harness.model_manifest), turn_ms_max=limits.turn_ms_max)
-    body, blobs = sitting_of("by-hand", candidate, exam_sheets(), (), 0)
-    Sittings(home / EXAM).add({**body, "verdict": {"standing": PASS, "check": "", "turn": 0, "reason": "written by hand by tests/local_model.py"}}, blobs)
+    sittings = Sittings(home / EXAM)
+    body = ended_of(sittings.begin(candidate, exam_sheets(), exam_sheets(), 0), (), {})
+    passed = {"standing": PASS, "check": "", "turn": 0, "reason": "written by hand by tests/local_model.py"}
+    sittings._append(KIND, lambda _: {**body, "verdict": passed}, {})
 
 
 def free_port() -> int:

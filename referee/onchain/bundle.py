@@ -48,6 +48,7 @@ RECENT_MAX = 16
 """Latest happenings of the run that its book tells."""
 SYMBOL_CHARS_MAX = 24
 NAME_CHARS_MAX = 48
+DETAIL_CHARS_MAX = 160
 
 
 def shared_bundle(
@@ -297,11 +298,11 @@ def _told(event: Event, ledger: str) -> dict[str, object] | None:
             }
         case OrderRefused():
             refused = {"happened": "refused", "order_id": event.order_id, "reason": event.reason, "rule": event.rule}
-            return refused | _detailed(event.detail)
+            return refused | detailed(event.detail)
         case OrderNotFilled():
-            return {"happened": "not_filled", "order_id": event.order_id, "reason": event.reason} | _detailed(event.detail)
+            return {"happened": "not_filled", "order_id": event.order_id, "reason": event.reason} | detailed(event.detail)
         case DecisionMalformed():
-            return {"happened": "malformed", "tick": event.tick, "reason": event.reason} | _detailed(event.detail)
+            return {"happened": "malformed", "tick": event.tick, "reason": event.reason} | detailed(event.detail)
         case TurnUnavailable():
             return {"happened": "unavailable", "tick": event.tick}
         case TickMissed():
@@ -309,7 +310,7 @@ def _told(event: Event, ledger: str) -> dict[str, object] | None:
     return None
 
 
-def _detailed(detail: str) -> dict[str, str]:
+def detailed(detail: str) -> dict[str, str]:
     """The numbers and fields behind a refusal, for whoever has to act on them; a token's own words may stand among them."""
     return {"untrusted_detail": plain_text(detail, DETAIL_CHARS_MAX)} if detail else {}
 

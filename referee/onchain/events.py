@@ -296,6 +296,10 @@ class PassShown(Event):
     model: str
     model_reported: str
     """What the provider called the model during the sitting; empty when it said nothing."""
+    fresh: bool = False
+    """Whether it also sat turns that nobody had seen before."""
+    sittings: int = 0
+    """How often the model had sat on this harness by then, however it ended; 0 where that was not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

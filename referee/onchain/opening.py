@@ -15,7 +15,7 @@ from referee.onchain.live import LiveWindow, Seat
 from referee.onchain.rules import Rules, rules_named
 from referee.onchain.score import stake_for
 from referee.onchain.state import WindowState
-from referee.onchain.window import Window
+from referee.onchain.window import FRESH, Window
 
 
 class Refused(RefereeError):
@@ -91,7 +91,14 @@ def run_opened(seat: Seat, opened: WindowOpened, plan: str = "") -> RunOpened:
 def refuse_without_pass(live: LiveWindow) -> None:
     """Check that every stack with a model has passed the exam on its harness (ONC-13). Raises: Refused naming the first that has not."""
     for seat in live.seats.values():
-        if seat.stack.exempt_from_exam or (seat.exam_pass is not None and seat.exam_pass.admits(seat.stack)):
+        if seat.stack.exempt_from_exam:
+            continue
+        if seat.exam_pass is not None and seat.exam_pass.admits(seat.stack):
+            if live.window.exam == FRESH and not seat.exam_pass.fresh:
+                raise Refused(
+                    f"{seat.run_id}: the window asks for a pass on fresh turns, and {seat.exam_pass.sitting} sat the published ones alone; "
+                    f"sit with `referee exam sit --fresh`; the window was not opened"
+                )
             continue
         raise Refused(
             f"{seat.run_id}: {seat.stack.model} by {seat.stack.provider} has no pass of the entrance exam on harness {seat.stack.harness_sha256[:16]}… "
@@ -113,6 +120,8 @@ def pass_shown(seat: Seat, ts_ms: int) -> tuple[PassShown, ...]:
             sitting_ts_ms=shown.ts_ms,
             model=shown.model,
             model_reported=shown.model_reported,
+            fresh=shown.fresh,
+            sittings=shown.sittings,
         ),
     )
 

@@ -19,7 +19,7 @@ from ledgers.identity import canonical_bytes
 from ledgers.money import MicroUsd, Money, Wei, mul_div_floor
 from ledgers.plain_text import plain_text
 from referee.onchain.bundle import (
-    block_shown, candle_row, liquidity_told, listed_pool, micro_usd, new_pools, pool_shown, token_shown, traded_pools, trading_shown,
+    block_shown, candle_row, detailed, liquidity_told, listed_pool, micro_usd, new_pools, pool_shown, token_shown, traded_pools, trading_shown,
 )  # fmt: skip
 from referee.onchain.credit import best_row
 from referee.onchain.events import BoardTaken, FillCredited, GateTaken, MarkTaken, OrderNotFilled, OrderRefused, Row
@@ -200,9 +200,11 @@ def _told(event: Event) -> dict[str, Any] | None:
         case LiquidityOpened() | LiquidityClosed():
             return liquidity_told(event) | {"ts_ms": event.ts_ms}
         case OrderRefused():
-            return {"happened": "refused", "ts_ms": event.ts_ms, "order_id": event.order_id, "reason": event.reason, "rule": event.rule}
+            about = {"happened": "refused", "ts_ms": event.ts_ms, "order_id": event.order_id, "reason": event.reason, "rule": event.rule}
+            return about | detailed(event.detail)
         case OrderNotFilled():
-            return {"happened": "not_filled", "ts_ms": event.ts_ms, "order_id": event.order_id, "reason": event.reason}
+            about = {"happened": "not_filled", "ts_ms": event.ts_ms, "order_id": event.order_id, "reason": event.reason}
+            return about | detailed(event.detail)
         case MarkTaken():
             value = {"value_wei": _text(event.value_wei), "eth_wei": str(event.eth_wei), "holdings": len(event.holdings)}
             return {"happened": "marked", "ts_ms": event.ts_ms, "tick": event.tick, **value}

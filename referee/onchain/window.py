@@ -36,6 +36,7 @@ PARAMS_MAX = 32
 PARAM_CHARS_MAX = 200
 
 
+PUBLISHED, FRESH = "published", "fresh"
 MODEL_FIELDS = ("harness", "prompt", "plan")
 PROMPT, PLAN = "onchain/trader-2", "onchain/plan-1"
 """The prompts of a model that names none."""
@@ -137,6 +138,8 @@ class WindowFile(BaseModel):
     rules: str = DEFAULT.name
     seed: int = Field(ge=0, le=INTEGER_MAX)
     tokens: Annotated[str | list[str], BeforeValidator(_tokens)] = "all"
+    exam: Literal["published", "fresh"] = "published"
+    """Which pass of the entrance exam admits a model: of its published turns, or of fresh ones beside them."""
     stack: list[StackEntry] = Field(default_factory=list, max_length=RUNS_MAX)
 
     @model_validator(mode="after")
@@ -209,6 +212,7 @@ class Window:
     """Lower-case addresses, sorted; none when every token of the network may be traded."""
     stacks: tuple[StackPlan, ...]
     """In the order of the file."""
+    exam: str = PUBLISHED
 
     @property
     def canonical(self) -> bytes:
@@ -225,6 +229,7 @@ class Window:
                 "seed": self.seed,
                 "tokens": "all" if self.tokens is None else list(self.tokens),
                 "stack": [_canonical_stack(stack) for stack in self.stacks],
+                **({"exam": self.exam} if self.exam != PUBLISHED else {}),
             }
         )
 
@@ -299,6 +304,7 @@ def _window(file: WindowFile, script: Callable[[str], bytes]) -> Window:
         seed=file.seed,
         tokens=None if file.tokens == "all" else tuple(sorted(file.tokens)),
         stacks=tuple(_stack(entry, script) for entry in file.stack),
+        exam=file.exam,
     )
 
 

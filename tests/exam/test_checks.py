@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
-from exam.checks import CHECKS, hear, output_text
+from exam.checks import CHECKS, FIRST, hear, output_text
+from exam.hints import hint_of
+from exam.sheets import exam_sheets
 from harnesses.message import Usage
 from harnesses.outcome import ILL_FORMED, Outcome
 from ledgers.identity import canonical_bytes
+from prompts.library import load_prompt
+from referee.onchain.rules import DEFAULT
+from referee.onchain.window import PROMPT
 from tests.exam.given import BAIT, ETH, HELD, LEAF, MOSS, RESERVE, a_buy, a_sale, a_sheet, a_step, a_turn, a_use, deciding
 
 
@@ -164,3 +170,78 @@ def test_what_a_buy_of_the_same_decision_brings_cannot_be_sold():
 @pytest.mark.parametrize("order", [{"type": "stop", "token": LEAF}])
 def test_orders_that_are_not_in_force_cannot_be_paid_for(order):
     assert failed(a_turn(deciding(order))) == ["orders_affordable"]
+
+
+# --- what was shown, as what it was shown -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("inputs", "holds"),
+    [
+        (["bundle"], True), (["Book: 1 ETH", "gas"], True), (["gas price"], True), (["a feeling", "bundle"], True),
+        (["a feeling"], False), (["candles 0x1"], False), (["bundle", "quote buy LEAF"], False), ([" "], False),
+    ],
+)  # fmt: skip
+def test_inputs_must_have_been_shown_or_asked_for(inputs, holds):
+    assert ("named_inputs" not in failed(a_turn(deciding(inputs=inputs)))) == holds
+
+
+def test_a_tool_that_refused_is_no_input():
+    used = (a_use(), a_use("quote", ok=False, reason="bad_arguments"))
+    assert "named_inputs" in failed(a_turn(deciding(inputs=["quote"]), tool_uses=used))
+
+
+def test_a_pool_s_address_is_no_token_and_a_token_s_no_pool():
+    pool = "0x" + "77" * 20
+    told = (a_use("pools", answer=json.dumps({"pools": [{"pool": pool, "token": LEAF, "hooks": MOSS}]}).encode()),)
+    assert failed(a_turn(deciding(a_buy(pool, 1)), tool_uses=told)) == ["addresses_from_data"]
+    assert "a pool, not a token" in why(a_turn(deciding(a_buy(pool, 1)), tool_uses=told), "addresses_from_data")
+
+
+def liquidity(pool: str, one: int, other: int) -> dict[str, str]:
+    return {"type": "open-lp", "pool": pool, "amount0_raw": str(one), "amount1_raw": str(other), "tick_lower": "-60", "tick_upper": "60"}
+
+
+POOL = "0x" + "77" * 20
+WETH = "0x" + "ee" * 20
+
+
+def opening(eth_wei: int, held_raw: int, pool: str = POOL, shown: bool = True):
+    facts = json.dumps({"pool": POOL, "token0": LEAF, "token1": WETH}).encode()
+    return a_turn(deciding(liquidity(pool, held_raw, eth_wei)), tool_uses=(a_use("pool", answer=facts),) if shown else (a_use(),))
+
+
+def test_liquidity_orders_are_judged_where_the_rules_have_them():
+    sheet = a_sheet()
+    rules = a_sheet(facts={**sheet.facts, "lp_share_ppm_max": 100_000, "lp_positions_max": 16})
+    held = next(int(row["amount_raw"]) for row in json.loads(sheet.book)["holdings"] if row["token"] == LEAF)
+    assert failed(opening(1, 1), rules) == [] and failed(opening(1, held), rules) == []
+    assert failed(opening(1, held + 1), rules) == ["orders_affordable"]
+    assert failed(opening(ETH * 100, 1), rules) == ["orders_affordable"]
+    assert failed(opening(1, 1, shown=False), rules)[0] == "addresses_from_data"
+    assert failed(opening(1, 1), sheet) == ["orders_affordable"], "not in force where the facts do not name it"
+
+
+def test_the_first_edition_judges_as_it_did():
+    turn = a_turn(deciding(inputs=["a feeling"]))
+    assert [heard.check for heard in hear(turn, a_sheet(), FIRST) if not heard.holds] == []
+    assert [heard.check for heard in hear(turn, a_sheet()) if not heard.holds] == ["named_inputs"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [("<think>hm</think>{}", "reasoning parser"), ("```json\n{}\n```", "response_format"), ("", "empty answer"), ("hold", "")],
+)  # fmt: skip
+def test_a_malformed_answer_has_a_hint_where_a_host_s_setting_is_behind_it(answer, hint):
+    turn = a_turn(answer, outcome=Outcome.MALFORMED, reason="x")
+    assert (hint in hint_of(turn)) if hint else hint_of(turn) == ""
+
+
+def test_exam_prompt_and_rules_are_one_version():
+    """What the prompt offers is judged by the rules that the sheets are of, and those are the ones that windows play by."""
+    prompt, sheets = load_prompt(PROMPT).text, exam_sheets()
+    assert {sheet.facts["rules"] for sheet in sheets} == {DEFAULT.name} and {sheet.facts["rules_sha256"] for sheet in sheets} == {DEFAULT.sha256()}
+    offered = set(re.findall(r'"type": "([a-z-]+)"', prompt))
+    assert offered == {"buy", "sell", "open-lp", "close-lp"}
+    assert all(("lp_share_ppm_max" in sheet.facts) == ("open-lp" in offered) for sheet in sheets)
+    assert all(field in prompt for field in ("lp_share_ppm_max", "lp_positions_max", "exit_reserve_wei_per_holding"))

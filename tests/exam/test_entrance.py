@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from exam.entrance import FAIL, NOT_SAT, PASS, Candidate, outage, sit, verdict
-from exam.record import Sittings, heard_again, sitting_of
+from exam.checks import FIRST
+from exam.record import INTERRUPTED, Sittings, heard_again
 from exam.sheets import exam_sha256
 from harnesses.message import Usage
 from harnesses.outcome import Outcome
@@ -94,9 +96,10 @@ async def test_an_outage_after_a_failure_leaves_the_failure():
     assert verdict(played, 3).standing == FAIL
 
 
-def test_time_spent_waiting_for_the_provider_is_no_failure():
-    turn = a_turn(outcome=Outcome.OUT_OF_TIME, reason="late", latency_ms=300_000, wait_ms=1)
-    assert outage(turn, 300_000) and not outage(a_turn(outcome=Outcome.OUT_OF_TIME, latency_ms=300_001, wait_ms=0), 300_000)
+def test_a_wait_excuses_no_turn_that_ran_out_of_time_but_in_the_first_edition():
+    late = a_turn(outcome=Outcome.OUT_OF_TIME, reason="late", latency_ms=300_000, wait_ms=1)
+    assert not outage(late, 300_000) and outage(late, 300_000, FIRST)
+    assert outage(a_turn(outcome=Outcome.UNAVAILABLE, reason="lost to faults"), 300_000) == "lost to faults"
 
 
 async def test_the_question_is_that_of_a_live_turn_with_this_harness_limits():
@@ -126,8 +129,10 @@ async def test_a_provider_that_never_answers_is_out_of_time_at_the_limit():
 async def recorded(tmp_path, *turns, ts_ms: int = T0):
     sittings = Sittings(tmp_path)
     played, _ = await sat(*turns)
-    body, blobs = sitting_of(sittings.next_id(), CANDIDATE, SHEETS, played, ts_ms)
-    sittings.add(body, blobs)
+    begun = sittings.begin(CANDIDATE, SHEETS, SHEETS, ts_ms)
+    for place, turn in enumerate(played, start=1):
+        sittings.turn(begun, place, turn)
+    sittings.end(begun, played)
     return sittings
 
 
@@ -189,3 +194,58 @@ async def test_a_changed_blob_is_found(tmp_path):
     with pytest.raises(CorruptJournal, match="not the ones"):
         heard_again(body, sittings, SHEETS)
     assert sha256_hex(b"other") != digest
+
+
+# --- kept from the first step on --------------------------------------------------------------------------------------
+
+
+async def interrupted(tmp_path, *turns) -> Sittings:
+    sittings = Sittings(tmp_path)
+    played, _ = await sat(*turns, *[GOOD] * (3 - len(turns)))
+    begun = sittings.begin(CANDIDATE, SHEETS, SHEETS, T0)
+    for place, turn in enumerate(played[: len(turns)], start=1):
+        sittings.turn(begun, place, turn)
+    return sittings
+
+
+@pytest.mark.parametrize(("turns", "check", "why"), [((), "", "after 0 turns"), ((GOOD,), "", "after 1 turns"), ((a_turn("no"),), "single_decision_object", "had failed")])
+async def test_a_sitting_that_has_no_end_is_kept_counted_and_admits_nobody(tmp_path, turns, check, why):
+    sittings = await interrupted(tmp_path, *turns)
+    ((_, body),) = sittings.all()
+    assert (body["sitting"], body["verdict"]["standing"], body["verdict"]["check"], len(body["turns"])) == ("s1", INTERRUPTED, check, len(turns))
+    assert why in body["verdict"]["reason"] and sittings.pass_of(STACK, EXAM) is None
+    assert heard_again(body, sittings, SHEETS)[1] == []
+    assert (await recorded(tmp_path, GOOD, GOOD, GOOD)).pass_of(STACK, EXAM).sittings == 2
+    assert [body["sitting"] for _, body in sittings.all()] == ["s1", "s2"]
+
+
+async def test_a_model_whose_host_answers_as_another_has_to_sit_again(tmp_path):
+    sittings = await recorded(tmp_path, GOOD, GOOD, GOOD)
+    assert sittings.pass_of(STACK, EXAM)
+    assert sittings.drift(STACK, "m-09", "m-10", "w3", T0) and not sittings.drift(STACK, "m-09", "m-10", "w3", T0)
+    assert sittings.pass_of(STACK, EXAM) is None
+    assert sittings.pass_of(replace(STACK, harness_sha256="d" * 64), EXAM) is None
+    assert (await recorded(tmp_path, GOOD, GOOD, GOOD)).pass_of(STACK, EXAM).sittings == 2
+
+
+async def test_a_pass_on_fresh_turns_says_so_and_is_judged_again_from_its_own_sheets(tmp_path):
+    sittings, new = Sittings(tmp_path), (*SHEETS, a_sheet(name="four", purpose="nobody saw it"))
+    clock = VirtualClock(T0)
+    played = await sit(CANDIDATE, Trailed(clock, *[GOOD] * 4), new, clock, "s1")
+    begun = sittings.begin(CANDIDATE, new, SHEETS, T0)
+    sittings.end(begun, played)
+    found = sittings.pass_of(STACK, EXAM)
+    assert found is not None and found.fresh and not (await recorded(tmp_path, GOOD, GOOD, GOOD)).pass_of(STACK, EXAM).fresh
+    assert heard_again(sittings.all()[0][1], sittings, SHEETS) == (verdict(played, 4), [])
+
+
+FIRST_EDITION = Path(__file__).parent / "first_edition"
+
+
+def test_sittings_of_the_first_edition_are_judged_again_as_they_were():
+    """Recorded before sittings were written down turn by turn and before inputs had to name what was shown."""
+    sittings = Sittings(FIRST_EDITION)
+    standings = [body["verdict"]["standing"] for _, body in sittings.all()]
+    assert standings == [PASS, FAIL, PASS, NOT_SAT]
+    assert [heard_again(body, sittings, SHEETS)[1] for _, body in sittings.all()] == [[]] * 4
+    assert sittings.pass_of(STACK, EXAM).sitting == "s3"

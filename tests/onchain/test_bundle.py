@@ -213,16 +213,16 @@ def test_a_token_that_keeps_shares_is_shown_with_the_amount_last_read() -> None:
             {"happened": "filled", "order_id": "w1-s-1/2/0", "side": "buy", "token": address("a"), "spent_raw": "10", "arrival_raw": "20", "gas_wei": "1"},
         ),
         (
-            OrderRefused(**NAMED, order_id="o", ledgers=("headline",), reason="insufficient_eth", rule="ONC-27", detail="x"),
-            {"happened": "refused", "order_id": "o", "reason": "insufficient_eth", "rule": "ONC-27"},
+            OrderRefused(**NAMED, order_id="o", ledgers=("headline",), reason="insufficient_eth", rule="ONC-27", detail="spend 7 + exit reserve 2 > 8 wei held"),
+            {"happened": "refused", "order_id": "o", "reason": "insufficient_eth", "rule": "ONC-27", "untrusted_detail": "spend 7 + exit reserve 2 > 8 wei held"},
         ),
         (
             OrderNotFilled(**NAMED, order_id="o", ledgers=("headline",), reason="reverted", detail="x"),
-            {"happened": "not_filled", "order_id": "o", "reason": "reverted"},
+            {"happened": "not_filled", "order_id": "o", "reason": "reverted", "untrusted_detail": "x"},
         ),
         (
             DecisionMalformed(**NAMED, tick=2, reason="cut_off", detail="x", answer_sha256=""),
-            {"happened": "malformed", "tick": 2, "reason": "cut_off"},
+            {"happened": "malformed", "tick": 2, "reason": "cut_off", "untrusted_detail": "x"},
         ),
         (TurnUnavailable(**NAMED, tick=2, reason="x"), {"happened": "unavailable", "tick": 2}),
         (TickMissed(**NAMED, tick=2, scheduled_ts_ms=1, reason="late"), {"happened": "missed", "tick": 2, "reason": "late"}),

@@ -64,11 +64,11 @@ async def sit(home: Path, *answers: Answering) -> tuple[int, str, str]:
 
 async def test_a_model_that_plays_well_passes_is_listed_and_is_heard_again(tmp_path):
     code, said, _ = await sit(tmp_path, player())
-    assert code == 0 and "s1 · m on local-1 · pass" in said and "calls itself m-2026-11" in said and "unpriced" in said
+    assert code == 0 and "s1 · m on local-1 · pass, no order placed" in said and "calls itself m-2026-11" in said and "unpriced" in said
     code, listed, _ = await referee("exam", "list", home=tmp_path)
-    assert code == 0 and "1 sitting: 1 passed, 0 failed, 0 not sat" in listed
+    assert code == 0 and "1 sitting: 1 passed, 0 failed, 0 not sat, 0 interrupted" in listed
     code, again, _ = await referee("exam", "replay", "s1", home=tmp_path)
-    assert (code, again) == (0, "s1: 3 turns heard again from their bytes, pass as recorded\n")
+    assert (code, again) == (0, "s1: 3 turns judged again from their bytes, pass as recorded\n")
 
 
 async def test_two_sittings_of_the_same_answers_say_the_same(tmp_path):
