@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 
 from harnesses.tools import ToolSpec
 
-HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
+HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 STATELESS_VERSIONS = ("2026-07-28",)
 VERSIONS = (*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS)
-BATCH_VERSIONS = ("2025-03-26",)
+BATCH_VERSIONS = ("2025-03-26", "2024-11-05")
 """Revisions in which several messages may come as one; what names no revision is taken for this one, as it says itself."""
 BATCH_MAX = 64
 META = "io.modelcontextprotocol/"

@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -152,10 +152,10 @@ class McpDoor:
         self._over.set()
         for place in self._places.values():
             place.opened.set()
-        came = [place.told.wait() for place in self._places.values() if place.came]
+        came = [place for place in self._places.values() if place.came]
         if came and self._runner is not None:
             with suppress(TimeoutError):
-                await self._clock.within(self._farewell_ms, _all(came))
+                await self._clock.within(self._farewell_ms, _told(came))
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -372,5 +372,5 @@ class McpProvider:
         return await turn.ended
 
 
-async def _all(waits: Sequence[Awaitable[object]]) -> None:
-    await asyncio.gather(*waits)
+async def _told(places: Sequence[Place]) -> None:
+    await asyncio.gather(*(place.told.wait() for place in places))

@@ -20,7 +20,7 @@ from referee.onchain.cadence import ticks_in
 from referee.onchain.decision import Malformed, parse
 from referee.onchain.events import OrderAsked
 from referee.onchain.live import Seat
-from referee.onchain.window import BadWindow, StackPlan, Window, load_window
+from referee.onchain.window import FRESH, BadWindow, StackPlan, Window, load_window
 
 REMARKS_MAX = 20
 POSITION = re.compile(r"(?P<run>w[0-9]{1,9}-(?P<stack>.+)-(?P<copy>[0-9]{1,9}))/(?P<tick>[0-9]{1,9})/[0-9]{1,9}", re.ASCII)
@@ -44,7 +44,7 @@ def checked(settings: Settings, path: Path, clock: Clock) -> tuple[str, dict[str
     window, places = playable(settings, path, clock)
     network = network_named(window.network)
     ticks = ticks_in(window.length_ms, window.interval_ms)
-    objections, remarks = [*_objections(settings, window), *_exam_objections(places)], [*_remarks(settings, window, ticks)]
+    objections, remarks = [*_objections(settings, window), *_exam_objections(window, places)], [*_remarks(settings, window, ticks)]
     text = (
         f"{path.name} {'will not open' if objections else 'can be played'}: {counted(len(places), 'run')} of {counted(len(window.stacks), 'stack')} on {network.label}, "
         f"{counted(ticks, 'tick')} every {window.interval_ms // 1_000} s, for {window.length_ms // 1_000} s\nwindow file sha256 {window.sha256}"
@@ -70,10 +70,14 @@ def _remarks(settings: Settings, window: Window, ticks: int) -> Iterator[str]:
             yield from _script_remarks(window, stack, ticks)
 
 
-def _exam_objections(places: dict[str, Seat]) -> Iterator[str]:
+def _exam_objections(window: Window, places: dict[str, Seat]) -> Iterator[str]:
     missing = {seat.stack.name: seat.stack for seat in places.values() if not seat.stack.exempt_from_exam and seat.exam_pass is None}
     for name, stack in missing.items():
         yield f"stack {name}: {plain(stack.model)} has no pass of the entrance exam on its harness: `referee exam sit` (ONC-13)"
+    if window.exam == FRESH:
+        for name, seat in {seat.stack.name: seat for seat in places.values() if seat.exam_pass and not seat.exam_pass.fresh}.items():
+            assert seat.exam_pass is not None
+            yield f"stack {name}: the window asks for a pass on fresh turns, and {seat.exam_pass.sitting} sat the published ones alone: `referee exam sit --fresh`"
 
 
 def _script_remarks(window: Window, stack: StackPlan, ticks: int) -> Iterator[str]:

@@ -22,7 +22,7 @@ from ops.local_chain import steer
 from ops.settings import Settings
 
 WINDOWS = Path(__file__).parent / "windows"
-LENGTH_S, INTERVAL_S = 24, 4
+LENGTH_S, INTERVAL_S = 18, 4
 KINDS = (
     ("exam-calm", (("hold", 2, "4-fresh-book", "a book without holdings, on a chain that nobody had seen"),
                    ("equal", 3, "5-fresh-book-to-sell", "a book with holdings, on a chain that nobody had seen"))),

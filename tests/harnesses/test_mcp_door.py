@@ -306,7 +306,7 @@ async def test_a_handshake_agrees_on_a_revision_whatever_its_header_says() -> No
         assert (await agent.post(b'{"jsonrpc":"2.0","id":2,"method":"ping"}', MCP_Protocol_Version="2099-01-01"))[0] == 400
 
 
-@pytest.mark.parametrize(("version", "status"), [(None, 200), ("2025-03-26", 200), ("2025-06-18", 400), ("2026-07-28", 400)])
+@pytest.mark.parametrize(("version", "status"), [(None, 200), ("2025-03-26", 200), ("2024-11-05", 200), ("2025-06-18", 400), ("2026-07-28", 400)])
 async def test_batches_are_answered_in_the_revision_that_has_them(version: str | None, status: int) -> None:
     batch = [{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/x"}, {"jsonrpc": "2.0", "id": 2, "method": "nope"}, 7]
     async with opened() as (_, agent):

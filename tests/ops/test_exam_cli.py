@@ -124,3 +124,21 @@ async def test_a_model_opens_a_window_after_its_pass_and_not_before_ONC_13(tmp_p
     assert code == 0 and "Hold, and sell nothing." in told
     assert (await referee("replay", "w1", home=home))[0] == 0
     assert not [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+@pytest.mark.slow
+async def test_fresh_turns_are_captured_sat_recorded_and_asked_for_by_a_window_ONC_13(tmp_path):
+    """Three turns of a chain that nobody had seen, beside the published ones; two sittings see two chains."""
+    home, window = tmp_path / "home", tmp_path / "fresh.toml"
+    window.write_text(WINDOW.replace("seed = ", 'exam = "fresh"\nseed = ', 1))
+    async with serving(player()) as server:
+        url = f"{server.url}/v1"
+        assert (await referee("exam", "sit", "--model", "m", "--harness", "local-1", home=home, url=url))[0] == 0
+        code, said, _ = await referee("check", str(window), home=home, url=url)
+        assert code == 1 and "the window asks for a pass on fresh turns, and s1 sat the published ones alone" in said
+        code, said, complaint = await referee("exam", "sit", "--model", "m", "--harness", "local-1", "--fresh", home=home, url=url)
+        assert code == 0 and "pass on fresh turns too, no order placed" in said, complaint
+        assert "turn 6    6-fresh-hostile-texts" in said
+        assert (await referee("check", str(window), home=home, url=url))[0] == 0
+    code, again, _ = await referee("exam", "replay", "s2", home=home)
+    assert (code, again) == (0, "s2: 6 turns judged again from their bytes, pass as recorded\n")
