@@ -71,8 +71,12 @@ def sealed_header_of(answer: object, block: int | None = None) -> Header:
 
 def seal_of(block: dict[str, Any]) -> str:
     """Hash a header's fields as the chain does. Raises: ChainFault when one is no hex."""
-    body = b"".join(_item(_content(name, block[name])) for name in SEALED if block.get(name) is not None)
-    return "0x" + keccak(_prefixed(0xC0, body)).hex()
+    return "0x" + keccak(sealed_bytes(block)).hex()
+
+
+def sealed_bytes(block: dict[str, Any]) -> bytes:
+    """A header as the chain writes it before it is hashed. Raises: ChainFault when a field is no hex."""
+    return _prefixed(0xC0, b"".join(_item(_content(name, block[name])) for name in SEALED if block.get(name) is not None))
 
 
 def _content(name: str, value: object) -> bytes:

@@ -25,7 +25,7 @@ from ledgers.errors import ChainFault
 
 METHODS = frozenset(
     "eth_chainId eth_blockNumber eth_getBlockByNumber eth_getBlockByHash eth_call eth_simulateV1 eth_createAccessList"
-    " eth_getLogs eth_getCode eth_getStorageAt eth_getBalance eth_getTransactionCount eth_getTransactionReceipt eth_getBlockReceipts"
+    " eth_getLogs eth_getCode eth_getProof eth_getStorageAt eth_getBalance eth_getTransactionCount eth_getTransactionReceipt eth_getBlockReceipts"
     " eth_gasPrice web3_clientVersion".split()
 )
 """Everything that may be asked of a node."""

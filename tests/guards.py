@@ -43,6 +43,9 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "eth_abi": ("chain/",),
     "eth_utils": ("chain/",),
     "eth_hash": ("chain/",),
+    "rlp": ("chain/evm/serial.py",),
+    "trie": ("chain/evm/proofs.py",),
+    "Crypto": ("chain/evm/precompiles.py",),
     "vyper": ("chain/devnet/compile.py",),
     "apscheduler": ("ops/scheduler.py",),
     "pydantic_settings": ("ops/settings.py",),
@@ -61,7 +64,7 @@ CLOCK_SHELLS: dict[str, str] = {
 
 MONEY = (
     "ledgers/money.py", "ledgers/postings.py", "referee/onchain/", "chain/router.py", "chain/simulate.py",
-    "chain/honeypot.py", "chain/liquidity/", "chain/gas.py", "chain/balance_slot.py", "chain/price.py", "chain/pools.py", "chain/aggregators/",
+    "chain/honeypot.py", "chain/liquidity/", "chain/evm/", "chain/gas.py", "chain/balance_slot.py", "chain/price.py", "chain/pools.py", "chain/aggregators/",
 )  # fmt: skip
 """Modules without floats: no literal, no `float`, no `/`."""
 

@@ -1,0 +1,20 @@
+"""The local EVM: simulations run in process, on state proven against the pinned block's hash.
+
+    evm = LocalEvm(door, network.chain_id)
+    found = await evm.run(simulation)              # Executed, or NotCovered with a reason
+    if isinstance(found, Executed) and same_as_node(found, simulated):
+        found.calls[block][call].writes            # every word that the transaction left different
+        blob = found.witness().encode()            # all that is needed to run it again offline
+    verify(blob, block_hash).calls                 # does so; raises WitnessWrong
+
+A handle of the simulation, `(block, call)`, is the place of its call in `calls`. Source: design §5–6.
+"""
+
+from chain.evm.execute import AccountWrite, LocalCall, LocalLog, Read, Write
+from chain.evm.local import Executed, LocalEvm, NotCovered, difference, same_as_node
+from chain.evm.witness import Verified, Witness, WitnessWrong, verify
+
+__all__ = [
+    "AccountWrite", "Executed", "LocalCall", "LocalEvm", "LocalLog", "NotCovered", "Read", "Verified", "Witness", "WitnessWrong", "Write",
+    "difference", "same_as_node", "verify",
+]  # fmt: skip

@@ -1,0 +1,177 @@
+"""A pinned block: what has been proven of its state so far, and what fetches more of it.
+
+Everything goes through the product's own door, in batches of bounded size. Nothing that a node says is believed: the header
+must have the pinned hash, accounts and words are walked for in the trie nodes it sends, code must have the account's hash.
+Source: EIP-1186; EIP-1898 for asking by hash.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eth_hash.auto import keccak
+
+from chain.calldata import hex_bytes
+from chain.evm.proofs import Nodes, ProvenHeader, account_in, header_by_hash, nodes_of, word_in
+from chain.evm.rules import BLOCK_HASHES, CODE_EMPTY, NotCoveredHere
+from chain.evm.state import Known, Missing, Word
+from chain.header import sealed_bytes
+from chain.rpc import RpcDoor, RpcRefused
+from ledgers.errors import ChainFault
+
+WORDS_PER_PROOF = 64
+NODES_MAX, NODE_BYTES_MAX = 64, 1_024
+"""Nodes of one proof and bytes of a node: a branch with sixteen hashes has 532."""
+CODE_BYTES_READ_MAX = 256 * 1024
+CODES_BYTES_MAX = 64 * 1024 * 1024
+
+Request = tuple[str, list[Any]]
+
+
+class Codes:
+    """Code by hash, the least lately used left out first, and which code an address had when it was last seen."""
+
+    def __init__(self, bytes_max: int = CODES_BYTES_MAX) -> None:
+        self._codes: OrderedDict[bytes, bytes] = OrderedDict()
+        self._bytes, self._bytes_max = 0, bytes_max
+        self.seen: dict[int, bytes] = {}
+        """Code hashes by address; only a guess for another block."""
+
+    def get(self, code_hash: bytes) -> bytes | None:
+        found = self._codes.get(code_hash)
+        if found is not None:
+            self._codes.move_to_end(code_hash)
+        return found
+
+    def keep(self, code_hash: bytes, code: bytes) -> None:
+        if code_hash in self._codes:
+            return
+        self._codes[code_hash] = code
+        self._bytes += len(code)
+        while self._bytes > self._bytes_max:
+            self._bytes -= len(self._codes.popitem(last=False)[1])
+
+
+@dataclass(slots=True)
+class Pinned:
+    """One block: its header, what is known of its state, and the nodes that prove it."""
+
+    header: ProvenHeader
+    known: Known = field(default_factory=Known)
+    nodes: Nodes = field(default_factory=dict)
+    ancestors: list[bytes] = field(default_factory=list)
+    """Headers before it as written, its parent first."""
+
+    @classmethod
+    async def at(cls, door: RpcDoor, block_hash: str) -> Pinned:
+        """Begin with the header alone. Raises: ChainFault, NotCoveredHere where a header is written in a way unknown here."""
+        answer = await door.call("eth_getBlockByHash", [block_hash, False])
+        if not isinstance(answer, dict):
+            raise ChainFault("behind", "the node does not know the pinned block")
+        return cls(_header_of(answer, bytes.fromhex(block_hash[2:])))
+
+    def __post_init__(self) -> None:
+        known, self.ancestors = self.ancestors, []
+        self.known.blocks[self.header.block] = int.from_bytes(self.header.block_hash)
+        self.known.blocks[self.header.block - 1] = int.from_bytes(self.header.parent)
+        self.know_blocks(known)
+
+    def know_blocks(self, above: Iterable[bytes]) -> None:
+        """Know the hashes that further headers name, each of which the header after it names. Raises: ChainFault."""
+        for written in above:
+            height = self.header.block - 1 - len(self.ancestors)
+            header = header_by_hash(written, self.known.blocks[height].to_bytes(32))
+            self.ancestors.append(written)
+            self.known.blocks[height - 1] = int.from_bytes(header.parent)
+
+    async def fetch(self, door: RpcDoor, missing: Missing, codes: Codes) -> None:
+        """Fetch and prove what is missing, in one batch. Raises: ChainFault, NotCoveredHere where the node will not prove."""
+        by_account = self._words_by_account(missing)
+        proofs = [(address, words[at : at + WORDS_PER_PROOF]) for address, words in by_account.items() for at in range(0, max(len(words), 1), WORDS_PER_PROOF)]
+        unread = list(dict.fromkeys([*missing.codes, *(address for address in missing.accounts if self._unseen(address, codes))]))
+        above = self._blocks_to(missing.blocks)
+        at = {"blockHash": "0x" + self.header.block_hash.hex()}
+        requests: list[Request] = [("eth_getProof", [f"0x{address:040x}", [f"0x{slot:064x}" for slot in slots], at]) for address, slots in proofs]
+        requests += [("eth_getCode", [f"0x{address:040x}", at]) for address in unread]
+        requests += [("eth_getBlockByNumber", [hex(height), False]) for height in above]
+        answers = await door.batch(requests)
+        for refused in answers:
+            if isinstance(refused, RpcRefused):
+                raise NotCoveredHere(f"the node does not prove its state: {refused.message}")
+        proven, read, blocks = answers[: len(proofs)], answers[len(proofs) : len(proofs) + len(unread)], answers[len(proofs) + len(unread) :]
+        for answer in proven:
+            self.nodes |= nodes_of(_proof_nodes(answer))
+        for code in map(_code, read):
+            codes.keep(keccak(code), code)
+        self.know_blocks(map(_sealed, blocks))
+        self.prove(by_account.keys(), [(address, slot) for address, slots in proofs for slot in slots], codes)
+
+    def prove(self, accounts: Iterable[int], words: Iterable[Word], codes: Codes) -> None:
+        """Know accounts and words by the nodes that are here, and what code is at hand. Raises: ChainFault."""
+        known = self.known
+        for address in accounts:
+            account = known.accounts.get(address)
+            if account is None:
+                account = known.accounts[address] = account_in(self.nodes, self.header.state_root, address)
+            codes.seen[address] = account.code_hash
+            code = b"" if account.code_hash == CODE_EMPTY else codes.get(account.code_hash)
+            if code is not None:
+                known.codes[account.code_hash] = code
+        for address, slot in words:
+            if (address, slot) not in known.words:
+                known.words[address, slot] = word_in(self.nodes, known.accounts[address].storage_root, slot)
+
+    def _words_by_account(self, missing: Missing) -> dict[int, list[int]]:
+        by_account: dict[int, list[int]] = {address: [] for address in missing.accounts}
+        for address, slot in missing.words:
+            by_account.setdefault(address, []).append(slot)
+        return by_account
+
+    def _unseen(self, address: int, codes: Codes) -> bool:
+        seen = codes.seen.get(address)
+        return seen is None or (seen != CODE_EMPTY and codes.get(seen) is None)
+
+    def _blocks_to(self, heights: set[int]) -> list[int]:
+        """Heights of the further headers that name the hashes asked for, the highest first."""
+        if not heights:
+            return []
+        newest = self.header.block - 1 - len(self.ancestors)
+        return list(range(newest, max(min(heights), newest - BLOCK_HASHES), -1))
+
+
+def _header_of(answer: dict[str, Any], block_hash: bytes) -> ProvenHeader:
+    written = _sealed(answer)
+    if keccak(written) != block_hash:
+        raise NotCoveredHere("the pinned block's header does not have its hash: it is not what it says, or has fields unknown here")
+    return header_by_hash(written, block_hash)
+
+
+def _sealed(answer: object) -> bytes:
+    if not isinstance(answer, dict):
+        raise ChainFault("bad_answer", "expected a block")
+    try:
+        return sealed_bytes(answer)
+    except KeyError as error:
+        raise ChainFault("bad_answer", f"a block without {error.args[0]}") from None
+
+
+def _proof_nodes(answer: object) -> Sequence[bytes]:
+    if not isinstance(answer, dict) or not isinstance(answer.get("storageProof"), list):
+        raise ChainFault("bad_answer", "expected a proof of an account and its words")
+    parts = [answer.get("accountProof"), *(row.get("proof") if isinstance(row, dict) else None for row in answer["storageProof"])]
+    if len(parts) > WORDS_PER_PROOF + 1 or not all(isinstance(part, list) and len(part) <= NODES_MAX for part in parts):
+        raise ChainFault("bad_answer", "expected a list of nodes for the account and for each word")
+    nodes = [hex_bytes(node) for part in parts if isinstance(part, list) for node in part]
+    if any(len(node) > NODE_BYTES_MAX for node in nodes):
+        raise ChainFault("bad_answer", f"a trie node of more than {NODE_BYTES_MAX} bytes")
+    return nodes
+
+
+def _code(answer: object) -> bytes:
+    code = hex_bytes(answer)
+    if len(code) > CODE_BYTES_READ_MAX:
+        raise ChainFault("bad_answer", f"code of {len(code)} bytes, more than {CODE_BYTES_READ_MAX}")
+    return code

@@ -1,0 +1,222 @@
+"""State: what a run stands on, and what it has written so far.
+
+`Known` is what is proven of the chain; what it lacks is noted and taken for nothing, so that one run names as much of it as
+can be named at once, and is run again. `State` lies over it: every change can be taken back, and a transaction's own changes
+are told at its end.
+Addresses, slots and values are integers here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from chain.evm.rules import CODE_EMPTY
+
+Word = tuple[int, int]
+"""Contract and slot."""
+
+
+class Account(NamedTuple):
+    """What the chain holds of an address; one that does not exist has nothing."""
+
+    nonce: int
+    balance: int
+    storage_root: bytes
+    code_hash: bytes
+
+
+@dataclass(slots=True)
+class Missing:
+    """What a run would have had to know."""
+
+    accounts: set[int] = field(default_factory=set)
+    words: set[Word] = field(default_factory=set)
+    codes: dict[int, bytes] = field(default_factory=dict)
+    """Hashes by an address that has them."""
+    blocks: set[int] = field(default_factory=set)
+    """Heights whose hash was asked for."""
+
+    def __bool__(self) -> bool:
+        return bool(self.accounts or self.words or self.codes or self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.accounts) + len(self.words) + len(self.codes) + len(self.blocks)
+
+
+@dataclass(slots=True)
+class Known:
+    """What is proven at one block."""
+
+    accounts: dict[int, Account] = field(default_factory=dict)
+    words: dict[Word, int] = field(default_factory=dict)
+    codes: dict[bytes, bytes] = field(default_factory=dict)
+    """By hash."""
+    blocks: dict[int, int] = field(default_factory=dict)
+    """Hashes of blocks by height."""
+
+
+class State:
+    """One run's view: reads go through to what is known, writes stay here."""
+
+    def __init__(self, known: Known) -> None:
+        self.known, self.missing = known, Missing()
+        self.read_accounts: set[int] = set()
+        self.read_words: set[Word] = set()
+        self.read_blocks: set[int] = set()
+        self.balances: dict[int, int] = {}
+        self.nonces: dict[int, int] = {}
+        self.codes: dict[int, bytes] = {}
+        self.words: dict[Word, int] = {}
+        self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
+        self.begin()
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def balance(self, address: int) -> int:
+        if address not in self.balances:
+            self._load(address)
+        return self.balances[address]
+
+    def nonce(self, address: int) -> int:
+        if address not in self.nonces:
+            self._load(address)
+        return self.nonces[address]
+
+    def code(self, address: int) -> bytes:
+        if address not in self.codes:
+            self._load(address)
+        return self.codes[address]
+
+    def dead(self, address: int) -> bool:
+        """Say whether an account holds nothing at all. Source: EIP-161."""
+        return not (self.balance(address) or self.nonce(address) or self.code(address))
+
+    def word(self, word: Word) -> int:
+        value = self.words.get(word)
+        if value is None:
+            value = self.words[word] = self._known_word(word)
+        return value
+
+    def block_hash(self, height: int) -> int:
+        self.read_blocks.add(height)
+        found = self.known.blocks.get(height)
+        if found is None:
+            self.missing.blocks.add(height)
+        return found or 0
+
+    def _load(self, address: int) -> None:
+        account = self.known.accounts.get(address)
+        self.read_accounts.add(address)
+        if account is None:
+            self.missing.accounts.add(address)
+        nonce, balance, _, code_hash = account or Account(0, 0, b"", CODE_EMPTY)
+        code = self.known.codes.get(code_hash) if code_hash != CODE_EMPTY else b""
+        if code is None:
+            self.missing.codes[address] = code_hash
+        self.nonces.setdefault(address, nonce)
+        self.balances.setdefault(address, balance)
+        self.codes.setdefault(address, code or b"")
+
+    def _known_word(self, word: Word) -> int:
+        if word[0] in self.created:
+            return 0
+        self.read_words.add(word)
+        value = self.known.words.get(word)
+        if value is None:
+            self.missing.words.add(word)
+        return value or 0
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def set_balance(self, address: int, value: int) -> None:
+        self._put(self.balances, address, self.balance(address), value, self.first_balances)
+
+    def set_nonce(self, address: int, value: int) -> None:
+        self._put(self.nonces, address, self.nonce(address), value, self.first_nonces)
+
+    def set_code(self, address: int, value: bytes) -> None:
+        self._put(self.codes, address, self.code(address), value, self.first_codes)
+
+    def set_word(self, word: Word, value: int) -> None:
+        self._put(self.words, word, self.word(word), value, self.first_words)
+
+    def set_transient(self, word: Word, value: int) -> None:
+        self._put(self.transient, word, self.transient.get(word, 0), value, {})
+
+    def _put(self, held: dict[Any, Any], key: Any, before: Any, value: Any, first: dict[Any, Any]) -> None:
+        first.setdefault(key, before)
+        self._undo.append((held, key, before))
+        held[key] = value
+
+    def original(self, word: Word) -> int:
+        """A word's value when the transaction began."""
+        value = self.first_words.get(word)
+        return self.word(word) if value is None else value
+
+    def warm_address(self, address: int) -> bool:
+        """Touch an address; say whether it had been touched before in this transaction."""
+        return self._warm(self.warm_addresses, address)
+
+    def warm_word(self, word: Word) -> bool:
+        self.touched.setdefault(word)
+        return self._warm(self.warm_words, word)
+
+    def _warm(self, held: dict[Any, bool], key: Any) -> bool:
+        if held.get(key):
+            return True
+        self._undo.append((held, key, False))
+        held[key] = True
+        return False
+
+    def create(self, address: int) -> None:
+        """Note that an account begins in this transaction."""
+        self._undo.append((self.created, address, False))
+        self.created[address] = True
+
+    def destroy(self, address: int) -> None:
+        """Note that an account ends with this transaction."""
+        self._undo.append((self.ended, address, False))
+        self.ended[address] = True
+
+    # --- frames and transactions ------------------------------------------------------------------------------------
+
+    def mark(self) -> int:
+        return len(self._undo)
+
+    def revert(self, mark: int) -> None:
+        """Take back everything since `mark`."""
+        while len(self._undo) > mark:
+            held, key, before = self._undo.pop()
+            held[key] = before
+
+    def begin(self) -> None:
+        """Begin a transaction: nothing is warm, nothing of it has been written."""
+        self._undo.clear()
+        self.first_balances: dict[int, int] = {}
+        self.first_nonces: dict[int, int] = {}
+        self.first_codes: dict[int, bytes] = {}
+        self.first_words: dict[Word, int] = {}
+        self.transient: dict[Word, int] = {}
+        self.warm_addresses: dict[int, bool] = {}
+        self.warm_words: dict[Word, bool] = {}
+        self.touched: dict[Word, None] = {}
+        """Words that were read or written, reverted or not."""
+        self.created: dict[int, bool] = {}
+        self.ended: dict[int, bool] = {}
+
+    def end(self) -> None:
+        """End a transaction: accounts that were created and destroyed in it are gone."""
+        for address in [address for address, gone in self.ended.items() if gone]:
+            self.set_balance(address, 0)
+            self.set_nonce(address, 0)
+            self.set_code(address, b"")
+            for word in [word for word in self.words if word[0] == address]:
+                self.set_word(word, 0)
+
+    def changed_words(self) -> Iterator[tuple[Word, int, int]]:
+        """Every word that the transaction left different: before and after."""
+        for word, before in self.first_words.items():
+            if self.words[word] != before:
+                yield word, before, self.words[word]
