@@ -21,6 +21,7 @@ from chain.router import ETH_MAX, Tx
 from chain.rpc import METHOD_MISSING, RpcRefused
 from ledgers.errors import ChainFault
 
+GAS_POOL = "gas_pool"
 READER_WEI = 10**24
 READER_PURSE = hex(READER_WEI)
 NATIVE_LOG = "0x" + "ee" * 20
@@ -274,7 +275,7 @@ def _hold_to_the_pool(calls: Sequence[tuple[CallAnswer, int]]) -> None:
     left = REQUEST_GAS_MAX
     for call, limit in calls:
         if not call.ok and limit > left:
-            raise ChainFault("gas_pool", f"a call that may use {limit} gas failed where nodes leave it {max(left, 0)} of a request's {REQUEST_GAS_MAX}")
+            raise ChainFault(GAS_POOL, f"a call that may use {limit} gas failed where nodes leave it {max(left, 0)} of a request's {REQUEST_GAS_MAX}")
         left -= call.gas_used
 
 

@@ -92,7 +92,7 @@ class Reply:
     """None when the provider counts nothing; the loop then counts from bytes."""
     stop: Stop = "end"
     model_reported: str = ""
-    """What the provider calls the model that answered; empty when it does not say."""
+    """What the provider calls the model that answered, its fingerprint behind it in brackets; empty when it does not say."""
     native: Any = None
     """What its own provider wants back with this answer, opaque to all others."""
     reasoned: str = ""

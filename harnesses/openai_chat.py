@@ -141,7 +141,7 @@ class ChatReading(AnswerReading):
         """Which call an index stands for now; some hosts number every call 0."""
         self._stop = ""
         self._usage: Usage | None = None
-        self._model = ""
+        self._model = self._fingerprint = ""
         self._complete = False
 
     def take(self, event: ServerEvent) -> bool:
@@ -171,7 +171,8 @@ class ChatReading(AnswerReading):
         answered = text + "".join(call.name + call.arguments_text for call in calls)
         usage = self._usage and with_reasoning(self._usage, reasoned, answered)
         stop = _STOPS.get(self._stop.lower(), "other") if self._stop else ("tools" if calls else "end")
-        return Reply(text, calls, usage, stop, self._model, self._native(shown, len(calls)), reasoned)
+        named = f"{self._model} [{self._fingerprint}]" if self._fingerprint else self._model
+        return Reply(text, calls, usage, stop, named, self._native(shown, len(calls)), reasoned)
 
     def so_far(self) -> tuple[Usage | None, str, str]:
         """What was read until now."""
@@ -189,6 +190,7 @@ class ChatReading(AnswerReading):
     def _take(self, said: Record, *, whole: bool) -> None:
         self._usage = usage_in(said) or self._usage
         self._model = text_of(said.get("model")) or self._model
+        self._fingerprint = text_of(said.get("system_fingerprint")) or self._fingerprint
         choices = said.get("choices")
         if not isinstance(choices, list) or not choices:
             if whole:

@@ -18,8 +18,8 @@ from chain.network import Network
 from chain.pools import PoolGraph
 from chain.router import sell_routes
 from chain.rpc import RpcDoor
-from chain.simulate import Simulated, Simulation, SimulationRefused, answered
-from chain.trade import PROVEN, UNREPEATABLE, Echo, Purse, evidence
+from chain.simulate import GAS_POOL, Simulated, Simulation, SimulationRefused, answered
+from chain.trade import INCONSISTENT, PROVEN, UNREPEATABLE, Echo, Purse, evidence
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
@@ -39,6 +39,8 @@ SELL_OUT_ROUNDS_MAX = 8
 HOLDINGS_PER_REQUEST_MAX = 500
 GAS_PER_HOLDING = 400_000
 """What selling one holding and quoting its routes takes of a node's gas cap, chosen above what they were measured to use."""
+SPOILED = frozenset({INCONSISTENT, GAS_POOL, "absurd_amount"})
+"""Faults of a sell-out that one token can bring about for all others of its request."""
 BLOCK_TIME_GRAIN_MS = 1_000
 """A block's time is whole seconds, so that much of its age may be rounding."""
 
@@ -206,25 +208,51 @@ class Desk:
         return asked.read(_trusted(asked.simulation, answer))
 
     async def _sell_rounds(self, wallet: str, book: Book, sales: Sequence[Sale], header: Header, echo: Echo | None) -> bytes:
-        """Sell all of it, and again where a route died or another promised more; returns the evidence."""
+        """Sell all of it, one holding after another; where one of them spoils that for the others, each by itself.
+
+        Shapes: the evidence. Raises: ChainFault where it is the node's doing."""
+        try:
+            return await self._sell(wallet, book, sales, header, echo, self.holdings_per_request_max)
+        except ChainFault as fault:
+            if fault.reason not in SPOILED or not sales:
+                raise
+        for sale in sales:
+            sale.alone()
+        kept = await self._sell(wallet, book, sales, header, echo, 1)
+        if all(sale.spoiled for sale in sales if sale.provable and sale.route):
+            raise ChainFault(INCONSISTENT, "no sale of the book makes sense, so that nothing says whose doing it is")
+        return kept
+
+    async def _sell(self, wallet: str, book: Book, sales: Sequence[Sale], header: Header, echo: Echo | None, size: int) -> bytes:
+        """Sell so many in one request, and again where a route died or another promised more; returns the evidence."""
         kept: list[Any] = []
-        size = self.holdings_per_request_max
         chunks = [sales[at : at + size] for at in range(0, len(sales), size)]
         quotes = [Quotes(self.network, header, chunk, echo) for chunk in chunks]
         for left in reversed(range(SELL_OUT_ROUNDS_MAX if sales else 0)):
             outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk, book.approvals, echo, book.writes_kept()) for chunk in chunks]
             simulations = [part.simulation for part in (*outs, *quotes)]
             answers = await self.rpc.batch([simulation.request() for simulation in simulations])
-            done = [_trusted(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)]
+            done = [_trusted_or_spoiled(*each, size) for each in zip(simulations, answers, strict=True)]
             kept = [evidence(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)]
             for quote, simulated in zip(quotes, done[len(outs) :], strict=True):
-                quote.read(simulated)
-            died = [out.read(simulated) for out, simulated in zip(outs, done, strict=False)]
+                if simulated is not None:
+                    quote.read(simulated)
+            died = [out.read(simulated) if simulated is not None else out.spoil() for out, simulated in zip(outs, done, strict=False)]
             moved = left > 0 and better_routes(sales)
             quotes = []
             if not any(died) and not moved:
                 break
         return dumped(kept)
+
+
+def _trusted_or_spoiled(simulation: Simulation, answer: Any, size: int) -> Simulated | None:
+    """A checked answer; none where a holding that is sold by itself spoiled it. Raises: ChainFault."""
+    try:
+        return _trusted(simulation, answer)
+    except ChainFault as fault:
+        if size > 1 or fault.reason not in SPOILED:
+            raise
+        return None
 
 
 def _trusted(simulation: Simulation, answer: Any) -> Simulated:

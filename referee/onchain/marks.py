@@ -75,6 +75,14 @@ class Sale:
     gross_wei: int = 0
     swap_gas: int = 0
     approve_gas: int = 0
+    isolated: bool = False
+    """Whether it is sold by itself, because a holding beside it spoiled the sale of all."""
+    spoiled: bool = False
+    """Whether its own sale by itself could not be told either."""
+
+    def alone(self) -> None:
+        """Begin again, sold by itself."""
+        self.isolated, self.dead, self.reason, self.gross_wei = True, set(), "", 0
 
     @property
     def provable(self) -> bool:
@@ -120,6 +128,10 @@ class SellOut:
             self._sends.append([sim.send(wallet, tx) for tx in (*unpaid, sale.route.swap)])
             self._eth.append(sim.eth_balance(wallet))
 
+    def spoil(self) -> bool:
+        """Note on sales by themselves that what they do cannot be told; True when another route should be tried."""
+        return any([_spoiled(sale, "it leaves no gas, or no sense, to its own sale") for sale in self._sales])
+
     def read(self, done: Simulated) -> bool:
         """Note on each sale what it brought; True when a route died and another should be tried.
 
@@ -152,6 +164,8 @@ class SellOut:
             sale.dead.add(sale.route.label)
             if sale.route.hooked and _take_next(sale):
                 return True  # a hook may give what a node does not trace; other pools are tried
+            if sale.isolated:
+                return _spoiled(sale, "balances and transfer trace of its sale differ")
             raise ChainFault(INCONSISTENT, "balances and transfer trace of a sale differ")
         failed = next((done[handle] for handle in sends if not done[handle].ok), None)
         if failed is not None or gross <= 0:
@@ -163,6 +177,14 @@ class SellOut:
         sale.approve_gas = sum(done[handle].gas_used for handle in approvals)
         sale.tried[sale.route.label] = gross
         return False
+
+
+def _spoiled(sale: Sale, reason: str) -> bool:
+    """Give a holding up that is sold by itself: what its sale brings cannot be told on any route, so it counts for nothing."""
+    assert sale.route is not None
+    sale.dead |= {route.label for route in sale.routes} | {sale.route.label}
+    sale.reason, sale.spoiled, sale.gross_wei = reason, True, 0
+    return False
 
 
 def _take_next(sale: Sale) -> bool:

@@ -239,3 +239,8 @@ async def test_what_an_author_asks_for_is_in_the_request() -> None:
     assert (body["tool_choice"], body["parallel_tool_calls"], body["stop"], body["response_format"]) == ("required", False, ["END"], {"type": "json_object"})
     assert (body["service_tier"], head["x-title"], body["messages"][0]["role"]) == ("flex", "referee", "developer")
     assert body["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral"}
+
+
+async def test_a_host_s_fingerprint_stands_behind_the_model_s_name() -> None:
+    async with serving(whole(completion({"content": "x"}, system_fingerprint="fp_1"))) as server:
+        assert (await complete(server)).model_reported == "m-1-0901 [fp_1]"

@@ -15,8 +15,12 @@ from ledgers.postings import imbalance
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, WindowLiquidated
 from referee.onchain.marks import Valued
 from referee.onchain.valuation import liquidations
+from tests.onchain.attacker import deployed
 from tests.onchain.given import T0, a_pin, wei
 from tests.onchain.ground import WALLET, Ground, Run
+
+
+KEPT_CODE = "0x" + "c0de" * 10
 
 
 @pytest.fixture
@@ -238,6 +242,23 @@ async def test_onc_12_a_fault_is_never_a_value(ground, run):
     ground.wire.missing = {"eth_simulateV1"}
     with pytest.raises(ChainFault):
         await run.value()
+
+
+async def test_onc_12_what_one_token_does_leaves_the_others_their_value(ground, run):
+    """A token that gives its seller a wei without a trace makes no sense of its own sale; it stands alone with that."""
+    await run.fill(run.buy("LEAF", "0.1 eth"), run.buy("FERN", "0.1 eth"), run.buy("plain_oz", "0.1 eth"))
+    before = {mark.token: mark for mark in (await run.worth()).holdings}
+    given = deployed(ground, "Gift", KEPT_CODE)
+    token, node = ground.token("plain_oz"), ground.chain.node
+    node.call("anvil_setCode", [KEPT_CODE, node.call("eth_getCode", [token, "latest"])])
+    node.call("anvil_setCode", [token, node.call("eth_getCode", [given, "latest"])])
+    node.call("anvil_setBalance", [token, hex(10**6)])
+    ground.chain.mine(2)
+    ground.settle()
+    after = {mark.token: mark for mark in (await run.worth()).holdings}
+    assert (after[token].status, int(after[token].value_wei)) == ("reverted", 0) and "differ" in after[token].reason
+    for name in ("LEAF", "FERN"):
+        assert (after[ground.token(name)].status, after[ground.token(name)].gross_wei) == ("proven", before[ground.token(name)].gross_wei)
 
 
 async def test_onc_12_an_answer_whose_numbers_disagree_is_a_fault(ground, run):
