@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -100,7 +101,8 @@ class HttpTransport:
             except LineUnusual:
                 pass  # the general client asks again, and judges
         async with self._opened().post(lane.url, data=body, allow_redirects=False) as reply:
-            return reply.status, await _read_bounded(reply, lane) if reply.status == 200 else b"", reply.headers.get("Retry-After")
+            body = await _read_bounded(reply, lane) if reply.status == 200 else b""
+            return reply.status, plain(body, reply.headers.get("Content-Encoding", ""), lane), reply.headers.get("Retry-After")
 
     def _lines_to(self, lane: Lane) -> Lines | None:
         if lane.url not in self._lines:
@@ -112,7 +114,7 @@ class HttpTransport:
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._connections_max, keepalive_timeout=60),
-                headers=HEADERS,
+                headers={**HEADERS, "Accept-Encoding": "gzip"},
                 auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=None),
                 read_bufsize=2**20,
@@ -124,6 +126,22 @@ class HttpTransport:
             lines.close()
         if self._session is not None:
             await self._session.close()
+
+
+def plain(body: bytes, encoding: str, lane: Lane) -> bytes:
+    """Undo what a node packed its answer in, within the bound of any answer. Raises: ChainFault for what cannot be undone."""
+    if encoding.strip().lower() in ("", "identity") or not body:
+        return body
+    if encoding.strip().lower() not in ("gzip", "x-gzip"):
+        raise ChainFault("bad_answer", f"lane {lane.name} packed its answer in a way that was not asked for")
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        unpacked = unpacking.decompress(body, ANSWER_BYTES_MAX + 1)
+    except zlib.error:
+        raise ChainFault("bad_answer", f"lane {lane.name} sent an answer that cannot be unpacked") from None
+    if len(unpacked) > ANSWER_BYTES_MAX or not unpacking.eof or unpacking.unused_data:
+        raise ChainFault("bad_answer", f"lane {lane.name} sent an answer that is too long unpacked, cut off or followed by something")
+    return unpacked
 
 
 async def _read_bounded(answer: aiohttp.ClientResponse, lane: Lane) -> bytes:

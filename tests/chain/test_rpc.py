@@ -388,3 +388,28 @@ async def test_a_key_that_the_node_repeats_is_blotted_out():
     with pytest.raises(RpcRefused) as caught:
         await door.call("eth_gasPrice", [])
     assert KEY not in told(caught.value) and "is unknown" in caught.value.message
+
+
+# --- packed answers -------------------------------------------------------------------------------------------------
+
+ANY_LANE = Lane("a", "http://node/a")
+
+
+def packed(body: bytes) -> bytes:
+    packing = zlib.compressobj(wbits=31)
+    return packing.compress(body) + packing.flush()
+
+
+def test_a_sound_packed_answer_is_taken_and_a_plain_one_left():
+    assert rpc.plain(packed(b'{"a":1}'), "gzip", ANY_LANE) == rpc.plain(packed(b'{"a":1}'), " GZIP ", ANY_LANE) == b'{"a":1}'
+    assert rpc.plain(b"{}", "", ANY_LANE) == rpc.plain(b"{}", "identity", ANY_LANE) == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [(packed(b"{}")[:-3], "gzip"), (packed(b"{}") + b"more", "gzip"), (b"{}", "gzip"), (packed(b"{}"), "br"), (packed(bytes(rpc.ANSWER_BYTES_MAX + 1)), "gzip")],
+    ids=["cut off", "more behind it", "not packed", "another way", "a bomb"],
+)  # fmt: skip
+def test_an_answer_that_cannot_be_unpacked_within_its_bound_is_a_fault(body, encoding):
+    with pytest.raises(ChainFault, match="bad_answer"):
+        rpc.plain(body, encoding, ANY_LANE)
