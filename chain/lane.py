@@ -126,6 +126,8 @@ class LaneState:
     """Largest batch it takes, as it says or was found; 0 when none was refused yet."""
     log_blocks_max: int = 0
     """Most blocks in a question for logs, likewise."""
+    barred: bool = False
+    """True once it told something else than another lane of the same block: nothing is filled on it any more."""
 
     @classmethod
     def of(cls, lane: Lane, clock: Clock) -> LaneState:

@@ -13,6 +13,7 @@ import asyncio
 import itertools
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import aiohttp
@@ -222,7 +223,10 @@ class RpcDoor:
 
     def _in_order(self) -> list[LaneState]:
         now_ms = self._clock.monotonic_ms()
-        return sorted(self.lanes, key=lambda state: state.cool_until_ms if state.cool_until_ms > now_ms else 0)
+        usable = [state for state in self.lanes if not state.barred]
+        if not usable:
+            raise ChainFault("barred", "every lane told something else than another did; none is believed any more")
+        return sorted(usable, key=lambda state: state.cool_until_ms if state.cool_until_ms > now_ms else 0)
 
     def _cool(self, state: LaneState, fault: ChainFault | None = None) -> None:
         state.faults += 1
@@ -234,6 +238,26 @@ class RpcDoor:
     def answering(self) -> LaneState:
         """The lane that answered last."""
         return next((state for state in self.lanes if state.lane.name == self.lane), self.lanes[0])
+
+    async def elsewhere(self, requests: Sequence[tuple[str, list[Any]]], lane: str, deadline_ms: int) -> tuple[str, list[Any]] | None:
+        """Ask a lane other than `lane`; its name and its answers, or none where no other lane answers. Raises: nothing.
+
+        Which lane answered last stays as it is."""
+        last = self.lane
+        try:
+            for state in self.lanes:
+                if state.lane.name != lane and not state.barred:
+                    with suppress(ChainFault):
+                        await self._check(state, deadline_ms)
+                        return state.lane.name, await self._ask_in_parts(state, requests, deadline_ms, patient=False)
+            return None
+        finally:
+            self.lane = last
+
+    def bar(self, lane: str) -> None:
+        """Believe a lane no more, for as long as this door is open."""
+        for state in self.lanes:
+            state.barred |= state.lane.name == lane
 
     def distrust(self) -> None:
         """Leave the lane that answered last for the next one: its answers were well-formed and still not good enough."""

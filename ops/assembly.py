@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from secrets import token_hex
+from secrets import randbelow, token_hex
 
 from chain.devnet.process import Progress, nobody
 from chain.market import MarketIndex
@@ -35,6 +35,7 @@ from referee.onchain.baselines import Baseline, baseline, scripted
 from referee.onchain.board import Desk
 from referee.onchain.further_desk import FurtherDesk
 from referee.onchain.live import LiveWindow, Seat
+from referee.onchain.second_opinion import ONE_IN
 from referee.onchain.state import WindowState, folded
 from referee.onchain.window import BadWindow, RunPlan, Window
 
@@ -92,6 +93,7 @@ def assembled(
     desk.liquidity.follower.recall, desk.rivals = journal.blob, rivals
     market = LiveMarket(rpc=door, chain=network, index=index, rules=rules, found=found, outside=outside)
     desk.said_against = market.said_against
+    desk.compared = drawn
     return LiveWindow(
         window=window,
         rules=rules,
@@ -105,6 +107,11 @@ def assembled(
         code_sha256=code_sha256(),
         state=state,
     )
+
+
+def drawn() -> bool:
+    """Whether an order is compared with what another lane says; decided when it is quoted, by nobody's seed."""
+    return randbelow(ONE_IN) == 0
 
 
 def outside_view(settings: Settings, network: Network, clock: Clock) -> OutsideView | None:

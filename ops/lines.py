@@ -14,7 +14,7 @@ from ledgers.report import eth_text, percent_text
 from ops.names import Names, amount_text, token_text
 from ops.position_lines import asked_liquidity_text, closed_text, opened_text
 from referee.onchain.events import (
-    FURTHER_LEDGERS, LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, MarkTaken, NetworkFaulted,
+    FURTHER_LEDGERS, LEDGERS, ClockJumped, DecisionMalformed, DecisionTaken, FillCredited, LanesCompared, MarkTaken, NetworkFaulted,
     NetworkRecovered, OrderAsked, OrderNotFilled, OrderRefused, PassShown, PlanWritten, ReorgSeen, RunOpened,
     RunScored, TickMissed, TurnAbandoned, TurnUnavailable, WindowLiquidated, WindowOpened, WindowPaused,
     WindowResumed, WindowScored, WindowSealed,
@@ -68,6 +68,8 @@ def _said_of_window(event: Event) -> tuple[str, str] | None:
             return LOUD, f"paused ({plain(event.reason)}); the window clock goes on"
         case WindowResumed():
             return LOUD, f"resumed after {seconds_text(event.down_ms)} without a process"
+        case LanesCompared() if event.differs:
+            return BAD, f"lanes {event.lane} and {event.other} differ of one block ({plain(event.differs)}); nothing is filled on {event.lane} any more"
         case NetworkFaulted():
             return BAD, f"no node lane answers ({event.lane}: {plain(event.reason)}); nothing is filled until one does"
         case NetworkRecovered():

@@ -69,6 +69,8 @@ class Desk:
     """Other aggregators, where any are asked (ONC-05)."""
     said_against: Callable[[int, str], tuple[str, ...]] = lambda tick, token: ()
     """What outside sources had said against a token when a tick was shown, `source:word`."""
+    compared: Callable[[], bool] = lambda: False
+    """Whether the order at hand is compared with what another lane says."""
     decimals: dict[str, int | None] = field(default_factory=dict)
     _head: int = -1
 

@@ -27,11 +27,12 @@ from ledgers.money import TokenRaw, Wei
 from referee.onchain.book import EXIT_UNPROVEN, Book
 from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
 from referee.onchain.decision import CLOSE_LP, OPEN_LP
-from referee.onchain.events import HEADLINE, BoardTaken, FillCredited, GateTaken, OrderAsked, Pin, Row
+from referee.onchain.events import HEADLINE, BoardTaken, FillCredited, GateTaken, LanesCompared, OrderAsked, Pin, Row
 from referee.onchain.gate import Gate
 from referee.onchain.liquidity_desk import Sitting
 from referee.onchain.rival_rows import ghost_route
 from referee.onchain.rows import Rows, part_sale
+from referee.onchain.second_opinion import LANES_DIFFER, SECOND_OPINION_MS, compare
 from referee.onchain.variant import Variant
 
 if TYPE_CHECKING:
@@ -87,6 +88,12 @@ class DecisionDesk:
         await self._take_rows(boards)
         events: list[Event] = [*refused]
         blobs: dict[str, bytes] = {}
+        if self._desk.compared():
+            events += await self._second_opinion(boards, order_id)
+            if differing := [event for event in events if isinstance(event, LanesCompared) and event.differs]:
+                detail = f"{LANES_DIFFER}: {differing[0].lane} and {differing[0].other} say otherwise of one block, {differing[0].differs}"
+                ledgers = tuple(ledger for rows in boards for ledger in rows.variant.ledgers)
+                return Refereed((*events, not_filled(self._run_id, order_id, ledgers, "fault", detail, self._desk.clock.now_ms())), blobs)
         gates = await self._gates(order_id, boards)
         for rows, gated in zip(boards, gates, strict=True):
             taken = self._taken(rows, order_id)
@@ -216,6 +223,23 @@ class DecisionDesk:
         for rows, at, claim in todo:
             told = [next(answers) for _ in claim.quoters]
             rows.claimed(at, [None if isinstance(answer, RpcRefused) else hex_bytes(answer) for answer in told], self._pin.base_fee_wei)
+
+    async def _second_opinion(self, boards: Sequence[Rows], order_id: str) -> list[Event]:
+        """Compare what the best row of each board did with what another lane says of it; a lane that is contradicted is barred."""
+        compared: list[Event] = []
+        for rows in boards:
+            asked, lane = rows.best_asked(self._taken(rows, order_id)), self._desk.rpc.lane
+            again = await self._desk.rpc.elsewhere([asked[0].request()], lane, SECOND_OPINION_MS) if asked else None
+            told = compare(asked[0], lane, asked[1], again[0], again[1][0]) if asked and again else None
+            if told is None:
+                continue
+            compared.append(LanesCompared(
+                run_id=self._run_id, ts_ms=self._desk.clock.now_ms(), order_id=order_id, block_hash=self._pin.block_hash, lane=told.lane,
+                other=told.other, differs=told.differs,
+            ))  # fmt: skip
+            if told.differs:
+                self._desk.rpc.bar(told.lane)
+        return compared
 
     def _taken(self, rows: Rows, order_id: str) -> BoardTaken:
         variant, desk = rows.variant, self._desk

@@ -366,6 +366,20 @@ class ClockJumped(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LanesCompared(Event):
+    """The chosen transaction of an order was simulated by a second lane too, at the same block."""
+
+    order_id: str
+    block_hash: str
+    lane: str
+    """Name of the lane that the order was quoted on."""
+    other: str
+    """Name of the lane that was asked beside it."""
+    differs: str
+    """Where the two differ, in words; empty where they say the same. Where they differ, nothing is filled on `lane` any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkFaulted(Event):
     """No lane could answer; said once when it begins."""
 
@@ -755,7 +769,7 @@ class WindowSealed(Event):
 
 KINDS: tuple[type[Event], ...] = (
     WindowOpened, RunOpened, PassShown, PlanWritten, WindowPaused, WindowResumed, TurnAbandoned, ReorgSeen, ClockJumped, NetworkFaulted,
-    NetworkRecovered, Woken, TickMissed, BundleShown, StepTaken, StepCounted, ToolCalled, TurnPlayed, DecisionTaken, DecisionMalformed,
+    LanesCompared, NetworkRecovered, Woken, TickMissed, BundleShown, StepTaken, StepCounted, ToolCalled, TurnPlayed, DecisionTaken, DecisionMalformed,
     TurnUnavailable, BoardTaken, GateTaken, RouteSimulated, RouteReverted, RouteUnprovable, FillCredited, OrderRefused,
     OrderNotFilled, PoolsCrossed, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,
 )  # fmt: skip

@@ -93,6 +93,7 @@ class Rows:
     """Of our own router."""
     rivals: list[RivalRow] = field(default_factory=list)
     _kept: dict[str, bytes] = field(default_factory=dict)
+    _answers: list[Any] = field(default_factory=list)
     _before: dict[str, int] = field(default_factory=dict)
     """Token units found right before our own routes, by label."""
 
@@ -107,7 +108,8 @@ class Rows:
 
     def read(self, answers: Iterable[Any], gas_price_wei: Wei) -> None:
         """Read one answer per route. Raises: ChainFault when the node contradicts itself."""
-        for route, question, answer in zip(self.routes, self.questions, answers, strict=True):
+        self._answers = list(answers)
+        for route, question, answer in zip(self.routes, self.questions, self._answers, strict=True):
             digest = self._keep(evidence(question.simulation, None if isinstance(answer, RpcRefused) else answer))
             try:
                 outcome = question.outcome(answered(question.simulation, answer))
@@ -157,6 +159,14 @@ class Rows:
         digest = sha256_hex(dump)
         self._kept[digest] = dump
         return digest
+
+    def best_asked(self, board: BoardTaken) -> tuple[Simulation, Any] | None:
+        """The simulation of the best proven row of our own router, and what was answered; none where there is none."""
+        best = next((row for row in considered(board, HEADLINE) if row.source == ROUTER and row.status == PROVEN), None)
+        if best is None:
+            return None
+        place = next(at for at, row in enumerate(self.rows) if row.route == best.route)
+        return self.questions[place].simulation, self._answers[place]
 
     @property
     def proven(self) -> bool:
