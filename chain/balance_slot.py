@@ -20,6 +20,7 @@ from eth_utils import keccak
 from chain import calldata
 from chain.address import is_address
 from chain.header import Header
+from chain.network import READER
 from chain.rpc import METHOD_MISSING, RpcDoor, RpcRefused, of_the_contract
 from chain.simulate import SlotWrite, lens_of, slot_override
 from ledgers.errors import ChainFault
@@ -87,8 +88,9 @@ class _NoAccessList(Exception):
 class SlotBook:
     """Slots already found, by token; proven again inside every proof, so a stale one cannot credit anything."""
 
-    def __init__(self, rpc: RpcDoor) -> None:
-        self._rpc = rpc
+    def __init__(self, rpc: RpcDoor, reader: str = READER) -> None:
+        """`reader` is who reads balances; seekers are as little known as it is."""
+        self._rpc, self._reader = rpc, reader
         self._found: dict[str, _Found | None] = {}
         self._slots: dict[tuple[str, str], BalanceSlot | None] = {}
 
@@ -115,7 +117,7 @@ class SlotBook:
 
     async def _search(self, token: str, owner: str, pin: Header) -> BalanceSlot | None:
         if token not in self._found:
-            self._found[token] = await self._by_marker(token, pin) or await self._by_access_list(token, throw_away(token, 2), pin)
+            self._found[token] = await self._by_marker(token, pin) or await self._by_access_list(token, throw_away(token, 2, self._reader), pin)
         found = self._found[token]
         if found is None:
             return None
@@ -127,7 +129,7 @@ class SlotBook:
     # --- by marker --------------------------------------------------------------------------------------------------
 
     async def _by_marker(self, token: str, pin: Header) -> _Found | None:
-        seeker = throw_away(token, 1)
+        seeker = throw_away(token, 1, self._reader)
         layouts = _layouts()
         writes = [SlotWrite(token, layout(seeker), MARKER_FIRST + number) for number, layout in enumerate(layouts)]
         (value,) = await self._balances([(token, seeker, writes)], pin)
@@ -197,7 +199,7 @@ class SlotBook:
     # --- asking -----------------------------------------------------------------------------------------------------
 
     async def _balances(self, asked: Sequence[tuple[str, str, list[SlotWrite]]], pin: Header) -> list[int | None]:
-        requests = [_balance_request(*each, pin) for each in asked]
+        requests = [_balance_request(*each, pin, self._reader) for each in asked]
         answers: list[Any] = []
         for start in range(0, len(requests), 100):
             answers += await self._rpc.batch(requests[start : start + 100])
@@ -229,13 +231,13 @@ def _hold_to_the_method(refused: RpcRefused) -> None:
         raise _NoAccessList
 
 
-def throw_away(token: str, number: int) -> str:
+def throw_away(token: str, number: int, reader: str = READER) -> str:
     """An address for searching, of no further use."""
-    return "0x" + hashlib.sha256(f"seeker {number} of {token}".encode()).hexdigest()[24:]
+    return "0x" + hashlib.sha256(f"seeker {number} of {token} for {reader}".encode()).hexdigest()[24:]
 
 
-def _balance_request(token: str, owner: str, writes: Sequence[SlotWrite], pin: Header) -> tuple[str, list[Any]]:
-    lens, code = lens_of(token)
+def _balance_request(token: str, owner: str, writes: Sequence[SlotWrite], pin: Header, reader: str) -> tuple[str, list[Any]]:
+    lens, code = lens_of(token, reader)
     call = {"to": lens, "data": calldata.balance_of(owner), "gas": GAS}
     return "eth_call", [call, hex(pin.block), slot_override(writes) | {lens: {"code": code}}]
 

@@ -60,7 +60,7 @@ class HolderStateTrips:
         hooks = [hop.pool.hooks for hop in buy.hops if hop.pool.hooks != NATIVE]
         self._contracts = tuple(dict.fromkeys((buy.token, slot.contract, *hooks)))
         self._asked = ["0x" + "".join(_words_of(purse.wallet, buy, contract)) for contract in self._contracts]
-        buys = ((purse.wallet, buy), (ghost_of(purse.wallet), ghost_buy))
+        buys = ((purse.wallet, buy), (ghost_of(purse.wallet, network.reader), ghost_buy))
         self._trips = [self._trip(Simulation(network, pin), purse, sender, route) for sender, route in buys]
         self.simulations: list[Simulation] = [sim for sim, _, _ in self._trips]
 

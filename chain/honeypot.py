@@ -53,9 +53,9 @@ class Verdict:
     ghost_wei: int = 0
 
 
-def ghost_of(wallet: str) -> str:
-    """The address that buys in the wallet's place."""
-    return "0x" + hashlib.sha256(f"ghost of {wallet}".encode()).hexdigest()[24:]
+def ghost_of(wallet: str, reader: str) -> str:
+    """The address that buys in the wallet's place; as little known as the reader's."""
+    return "0x" + hashlib.sha256(f"ghost of {wallet} for {reader}".encode()).hexdigest()[24:]
 
 
 def another_randao(pin: Header) -> str:
@@ -101,7 +101,7 @@ class GhostTrip:
     ) -> None:  # fmt: skip
         """Prepare the trip; `kept` is what a buy writes about its buyer beside the balance, where that is set too."""
         sim = self.simulation = Simulation(network, pin)
-        wallet, ghost, price = purse.wallet, ghost_of(purse.wallet), pin.base_fee_wei
+        wallet, ghost, price = purse.wallet, ghost_of(purse.wallet, network.reader), pin.base_fee_wei
         sent, randao = [*purse.prefix, ghost_buy.swap], another_randao(pin)
         sim.block(balances_wei=dict.fromkeys((wallet, ghost), shown_wei(purse.eth_wei, sent, price)), writes=purse.writes, randao=randao)
         self._prefix = [sim.send(wallet, tx) for tx in purse.prefix]

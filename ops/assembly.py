@@ -5,8 +5,10 @@ Everything else is given what it needs. Source: design §3.
 
 from __future__ import annotations
 
+import hmac
+import os
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from secrets import randbelow, token_hex
@@ -18,6 +20,7 @@ from chain.outside.view import OutsideView, sources_named
 from chain.pools import PoolGraph
 from chain.probe import Capabilities, check_identity, probe
 from chain.rpc import Lane, RpcDoor
+from chain.unforeseen import watched_from
 from harnesses.manifest import Harness, load_harness
 from ledgers.clock import Clock
 from ledgers.errors import StoreFault
@@ -46,6 +49,8 @@ PROMPTS = "prompts"
 """Every file there is what a model is told."""
 NOT_CODE = ("node_modules", "__pycache__", ".build", "build")
 HARNESS = "baseline-1"
+SECRET = "secret"
+"""File of a home that the secrets of its windows are derived from; readable by its owner alone."""
 HISTORY_STEPS_PER_INTERVAL = 10
 """Price points that the bundle shows for one interval of the window."""
 
@@ -75,7 +80,8 @@ async def live_window(
         rivals = rivals_of(settings, network, clock)
         if rivals is not None:
             closing.push_async_callback(rivals.close)
-        live = assembled(window, places, journal, state, door, network, found, clock, alarm, outside, rivals)
+        secret = window_secret(settings, journal.window_id)
+        live = assembled(window, places, journal, state, door, network, found, clock, alarm, outside, rivals, secret)
         models.tables.tools, models.tables.plan_of = live_tools(live), live.plan_of
         await live.market.index.advance((await live.desk.pin()).block)  # a window taken up late sells before it shows anything
         yield live, home_chain
@@ -84,8 +90,10 @@ async def live_window(
 def assembled(
     window: Window, places: dict[str, Seat], journal: Journal, state: WindowState, door: RpcDoor, network: Network,
     found: Capabilities, clock: Clock, alarm: TickAlarm, outside: OutsideView | None = None, rivals: AskedRivals | None = None,
+    secret: str = "",
 ) -> LiveWindow:  # fmt: skip
     """Put a live window together from its parts."""
+    network = watched_from(network, secret)
     rules, graph = window.ruled_by, PoolGraph(network)
     step_s = max(1, window.interval_ms // (1_000 * HISTORY_STEPS_PER_INTERVAL))
     index = MarketIndex(door, network, graph, history_step_s=step_s, tokens=window.tokens)
@@ -105,8 +113,23 @@ def assembled(
         further=FurtherDesk(desk),
         market=market,
         code_sha256=code_sha256(),
+        secret=secret,
         state=state,
     )
+
+
+def window_secret(settings: Settings, window_id: str) -> str:
+    """The secret of one window, from the home's own: the same however often a window is taken up, and told in no event before its seal.
+
+    Raises: StoreFault when the home's secret can be neither read nor made."""
+    path = settings.home / SECRET
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError), open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(token_hex(32))
+        return hmac.new(path.read_bytes(), window_id.encode(), "sha256").hexdigest()
+    except OSError as error:
+        raise StoreFault(f"the secret of {settings.home} cannot be read or made: {error.strerror or error}") from None
 
 
 def drawn() -> bool:

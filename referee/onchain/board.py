@@ -75,7 +75,7 @@ class Desk:
     _head: int = -1
 
     def __post_init__(self) -> None:
-        self.slots = SlotBook(self.rpc)
+        self.slots = SlotBook(self.rpc, self.network.reader)
         self.liquidity = LiquidityDesk(self.rpc, self.network, self.rules, self.clock, self.slots)
 
     def fit(self, *, gas_cap: int, headers_sealed: bool) -> None:

@@ -274,7 +274,7 @@ class DecisionDesk:
         return [self._gate(rows.variant, route, row, rows.gift_raw(row.route)) for route, row in rows.gated(self._taken(rows, order_id))] if rows.variant.asked.side == "buy" else []
 
     def _gate(self, variant: Variant, route: Route, row: Row, gift_raw: int) -> Gate:
-        network, ghost = self._desk.network, ghost_of(self._wallet)
+        network, ghost = self._desk.network, ghost_of(self._wallet, self._desk.network.reader)
         ghost_buy = route_of(network, route, ghost) if route.hops else ghost_route(route, self._wallet, ghost)
         sales = sell_routes(network, self._desk.graph, variant.asked.token, int(row.arrival_raw or 0), self._wallet)
         return Gate(network, self._header, variant, route, ghost_buy, row, sales, self._desk.rules.later_s, gift_raw)

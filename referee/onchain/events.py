@@ -264,6 +264,8 @@ class WindowOpened(Event):
     """always or fallback."""
     seed: int
     ticks: int
+    secret_sha256: str = ""
+    """Commits to the secret that the addresses of readers and ghosts are derived from; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -765,6 +767,8 @@ class WindowSealed(Event):
     """Number of events before this one."""
     root: str
     """Chain link of the event before this one."""
+    secret: str = ""
+    """The window's secret, now that no token can use it any more; empty where it was lost."""
 
 
 KINDS: tuple[type[Event], ...] = (

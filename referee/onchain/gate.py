@@ -56,7 +56,7 @@ class Gate:
             assert row.units_raw is not None
             write = override_of(slot, 0 if alone else variant.held.units_raw + gift_raw, int(row.units_raw))
             self._ghost = [GhostTrip(network, pin, purse, ghost_buy, sale, write) for sale in self._sales]
-        ghosts = ("", ghost_of(purse.wallet)) if _tells_history(variant, self._sales) else ()
+        ghosts = ("", ghost_of(purse.wallet, network.reader)) if _tells_history(variant, self._sales) else ()
         self._history = [HistoryTrip(network, pin, purse, buy, self._sales[0], ghost, ghost_buy) for ghost in ghosts]
         self.simulations: list[Simulation] = [trip.simulation for trip in (*self._own, *self._ghost, *self._history)]
         self._state: HolderStateTrips | None = None

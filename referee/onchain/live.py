@@ -67,6 +67,8 @@ class LiveWindow:
     market: Market
     code_sha256: str
     """Code tree of this process."""
+    secret: str = ""
+    """What the addresses of readers and ghosts are derived from; in no event before the seal."""
     state: WindowState = field(default_factory=WindowState)
     """The fold of the journal so far."""
     pausing: asyncio.Event = field(default_factory=asyncio.Event)

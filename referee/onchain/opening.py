@@ -54,7 +54,13 @@ def window_opened(live: LiveWindow, seen: NetworkSeen, pin: Pin, price: EthPrice
         board_policy=window.board,
         seed=window.seed,
         ticks=ticks_in(window.length_ms, window.interval_ms),
+        secret_sha256=sha256_hex(live.secret.encode()) if live.secret else "",
     )
+
+
+def revealed(opened: WindowOpened | None, secret: str) -> str:
+    """The secret that an opening committed to; empty where this process has another, since the home's was lost."""
+    return secret if opened is not None and opened.secret_sha256 == sha256_hex(secret.encode()) else ""
 
 
 def window_identity(window: Window, rules: Rules, seen: NetworkSeen, code_sha256: str) -> str:

@@ -15,6 +15,7 @@ from chain.trade import PROVEN
 from harnesses.stack import run_identity
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event, kind_of
+from ledgers.identity import sha256_hex
 from ledgers.journal import Record, verify
 from ledgers.money import Wei
 from ledgers.postings import BOOK, ETH, Posting
@@ -196,6 +197,8 @@ class _Court:
             case WindowSealed():
                 _same("events", event.events, record.seq - 1)
                 _same("root", event.root, self._last_link)
+                if event.secret:
+                    _same("secret", sha256_hex(event.secret.encode()), self._opened.secret_sha256)
             case _:
                 return False
         return True

@@ -37,7 +37,7 @@ from referee.onchain.facts import recorded_prompt, run_facts
 from referee.onchain.following import Followed, follow
 from referee.onchain.further import skipped
 from referee.onchain.live import LiveWindow, Seat
-from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, refuse_without_pass, window_opened
+from referee.onchain.opening import Refused, paper_wallets, refuse_another_window, refuse_without_pass, revealed, window_opened
 from referee.onchain.planning import PLAN_TICK, Planned, plan_blobs, plan_question, plan_reading, planning_text, refuse_unavailable, run_begun
 from referee.onchain.recording import pinned, record
 from referee.onchain.recovery import owed_events
@@ -374,7 +374,7 @@ async def seal(live: LiveWindow) -> None:
     await record(live)
     events, root = live.journal.head()
     now_ms = max(live.stamp.ts_ms, live.clock.now_ms())
-    sealed = WindowSealed(run_id=live.window_id, ts_ms=now_ms, events=events, root=root)
+    sealed = WindowSealed(run_id=live.window_id, ts_ms=now_ms, events=events, root=root, secret=revealed(live.state.opened, live.secret))
     await live.journal.append(sealed)
     live.state.apply(sealed)
 

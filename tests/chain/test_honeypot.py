@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chain import calldata
+from chain.network import READER
 from chain.honeypot import CLEAR, FLAGGED, HELD_ROUNDING_RAW, GhostTrip, OwnTrip, Sale, Verdict, ghost_of, override_of, verdict_of
 from chain.router import Route, route_of, sell_routes
 from chain.simulate import AMOUNT_MAX, NATIVE_LOG, Simulation, answered
@@ -102,7 +103,7 @@ def test_without_a_slot_there_is_no_ghost_and_the_exit_is_unprovable():
 
 
 def test_a_ghost_is_another_address_of_its_wallet_alone():
-    assert len({WALLET, ghost_of(WALLET), ghost_of(ghost_of(WALLET))}) == 3 and len(ghost_of(WALLET)) == 42
+    assert len({WALLET, ghost_of(WALLET, READER), ghost_of(WALLET, WALLET)}) == 3 and len(ghost_of(WALLET, READER)) == 42
 
 
 # --- the same buy ---------------------------------------------------------------------------------------------------
@@ -155,7 +156,7 @@ async def gate_of(stall: MarketStall, name: str) -> Trips:
     purse = Purse(WALLET, PURSE_WEI, ())
     slot = await stall.slot(name)
     own = OwnTrip(stall.network, stall.pin, purse, buy, sale)
-    ghost = GhostTrip(stall.network, stall.pin, purse, route_of(stall.network, buy, ghost_of(WALLET)), sale, override_of(slot, 0, board.units_raw))
+    ghost = GhostTrip(stall.network, stall.pin, purse, route_of(stall.network, buy, ghost_of(WALLET, stall.network.reader)), sale, override_of(slot, 0, board.units_raw))
     return Trips(own, ghost, board.arrival_raw, await stall.answers(own.simulation, ghost.simulation))
 
 

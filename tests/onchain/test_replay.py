@@ -107,6 +107,7 @@ CHANGES = [
     (once(WindowScored, close_eth_usd_micro_usd=MicroUsd(1)), "WindowScored", "close_usd_micro_usd"),
     (once(WindowSealed, events=3), "WindowSealed", "events"),
     (once(WindowSealed, root="0" * 64), "WindowSealed", "root"),
+    (once(WindowSealed, secret="another"), "WindowSealed", "secret"),
 ]
 
 

@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from chain.balance_slot import throw_away
+from chain.honeypot import ghost_of
+from chain.network import load_network
+from chain.simulate import lens_of
+from chain.unforeseen import watched_from
 from ledgers.clock import SystemClock, VirtualClock
 from ledgers.errors import ChainFault, StoreFault
 from ledgers.store import Store
-from ops.assembly import ROOT, code_sha256, held_store, seats
+from ops.assembly import ROOT, SECRET, code_sha256, held_store, seats, window_secret
 from ops.daemon import NothingToResume, play_file, play_on
 from ops.scheduler import TickAlarm
 from ops.models import Models
@@ -164,3 +169,22 @@ async def test_a_clock_set_back_and_right_again_costs_the_alarm_no_more_than_one
     await clock.within(10_000, waiting)
     assert clock.monotonic_ms() - begun_ms >= 1_200
     alarm.close()
+
+
+# --- what no token can know -----------------------------------------------------------------------------------------------
+
+
+def test_a_window_s_secret_is_its_home_s_alone_and_the_same_when_it_is_taken_up(tmp_path):
+    one, other = Settings(home=tmp_path / "one"), Settings(home=tmp_path / "other")
+    assert window_secret(one, "w1") == window_secret(one, "w1")
+    assert len({window_secret(one, "w1"), window_secret(one, "w2"), window_secret(other, "w1")}) == 3
+    assert (tmp_path / "one" / SECRET).stat().st_mode & 0o777 == 0o600
+
+
+def test_readers_lenses_ghosts_and_seekers_differ_from_window_to_window():
+    network = load_network("devnet")
+    one, two = watched_from(network, "a"), watched_from(network, "b")
+    wallet, token = "0x" + "11" * 20, "0x" + "22" * 20
+    for told in (lambda seen: seen.reader, lambda seen: lens_of(token, seen.reader)[0], lambda seen: ghost_of(wallet, seen.reader), lambda seen: throw_away(token, 1, seen.reader)):
+        assert len({told(one), told(two), told(network)}) == 3
+    assert watched_from(network, "") == network

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import signal
 import subprocess
@@ -111,3 +112,13 @@ def test_changed_export_replays_as_different_or_corrupt(resumed, home, tmp_path)
 def test_sealed_window_is_not_resumed(resumed, home):
     done = referee("run", "--resume", home=home)
     assert done.returncode == 2 and is_one_sentence(done) and "sealed" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_secret_is_committed_to_at_the_opening_and_revealed_at_the_seal_alone(home, resumed):
+    with Store(home / "journal.db", exclusive=False) as store:
+        bodies = [(record.kind, json.loads(record.body)) for record in store.journal("w1").read()]
+    (opened,), (sealed,) = ([body for kind, body in bodies if kind == wanted] for wanted in ("WindowOpened", "WindowSealed"))
+    assert hashlib.sha256(sealed["secret"].encode()).hexdigest() == opened["secret_sha256"] != ""
+    assert not [kind for kind, body in bodies if kind != "WindowSealed" and sealed["secret"] in json.dumps(body)]
+    assert (home / "secret").read_text() not in json.dumps([body for _, body in bodies])
