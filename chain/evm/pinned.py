@@ -107,7 +107,7 @@ class Pinned:
         for code in map(_code, read):
             codes.keep(keccak(code), code)
         self.know_blocks(map(_sealed, blocks))
-        self.prove(by_account.keys(), [(address, slot) for address, slots in proofs for slot in slots], codes)
+        self.prove([*by_account, *missing.codes], [(address, slot) for address, slots in proofs for slot in slots], codes)
 
     def prove(self, accounts: Iterable[int], words: Iterable[Word], codes: Codes) -> None:
         """Know accounts and words by the nodes that are here, and what code is at hand. Raises: ChainFault."""
