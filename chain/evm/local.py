@@ -15,16 +15,16 @@ from typing import Any
 from chain.evm.execute import LocalCall, LocalLog, Touched, chain_of, execute
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.program import Program
-from chain.evm.rules import NotCoveredHere
+from chain.evm.rules import WORK_MAX, NotCoveredHere
 from chain.evm.state import Missing, Word
 from chain.evm.witness import Witness, witness_of
 from chain.rpc import RpcDoor, RpcRefused
 from chain.simulate import NATIVE_LOG, CallAnswer, Simulated, Simulation
 
-ROUNDS_MAX = 24
+ROUNDS_MAX, ROUNDS_WORK_MAX = 64, 2 * WORK_MAX
 MISSING_MAX = 4_096
 """Accounts, words and codes of one run."""
-PINNED_KEPT, HINTS_KEPT, PROGRAMS_KEPT = 8, 1_024, 2_048
+PINNED_KEPT, HINTS_KEPT, PROGRAMS_KEPT = 8, 1_024, 1_024
 
 Kind = tuple[str, str]
 """Whom a call calls, and with which selector."""
@@ -76,15 +76,15 @@ class LocalEvm:
     async def _run(self, simulation: Simulation) -> Executed | NotCovered:
         pinned, trips = await self._at(simulation.pin.block_hash)
         chain, blocks = chain_of(pinned.header, self._chain_id), simulation.blocks
-        missing = self._guess(pinned, blocks)
+        missing, work = self._guess(pinned, blocks), 0
         for _ in range(ROUNDS_MAX):
             if missing:
                 await pinned.fetch(self._door, missing, self._codes)
                 trips += 1
             outcome = execute(chain, pinned.known, blocks, self._programs)
-            missing = outcome.missing
-            if len(missing) > MISSING_MAX:
-                return NotCovered(f"it asks for more than {MISSING_MAX} accounts and words at once")
+            missing, work = outcome.missing, work + outcome.work
+            if len(missing) > MISSING_MAX or (missing and work > ROUNDS_WORK_MAX):
+                return NotCovered("it asks for more than is fetched here")
             if not missing:
                 if outcome.refused:
                     return NotCovered(outcome.refused)

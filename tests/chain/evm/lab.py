@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from chain.devnet.calls import Tx as RealTx
+from chain.devnet.devnet import Devnet
 from chain.devnet.miner import Miner
 from chain.devnet.node import Node, start
 from chain.devnet.toolchain import require
@@ -121,12 +122,20 @@ class SmallChain:
     door: RpcDoor
 
     def plant(self, made: Programs) -> None:
-        """Put programs there; the chain is put back by `evm_revert`."""
+        """Put programs there, in a block of their own."""
         rows: list[tuple[str, list[Any]]] = [("anvil_setCode", [text(address), "0x" + made.program().hex()]) for address in ADDRESSES]
         rows += [("anvil_setStorageAt", [text(address), slot_text(slot), slot_text(slot + 1)]) for address in ADDRESSES[:3] for slot in (1, 2)]
         rows += [("anvil_setBalance", [WALLET, hex(10 * ETH)]), ("anvil_setBalance", [text(ADDRESSES[0]), hex(10**12)]), ("anvil_impersonateAccount", [WALLET])]
         self.node.batch(rows)
         self.miner.mine()
+
+    def remember(self) -> tuple[str, int]:
+        return self.node.call("evm_snapshot", []), self.miner.height
+
+    def go_back(self, mark: tuple[str, int]) -> None:
+        self.node.call("evm_revert", [mark[0]])
+        self.miner.height = mark[1]
+        self.miner.nonces.clear()
 
     def pin(self) -> Header:
         return header_of(self.node.call("eth_getBlockByNumber", ["latest", False]))
@@ -158,3 +167,15 @@ def small_chain(network: Network) -> Iterator[SmallChain]:
         yield SmallChain(node, network, Miner(node, 1_000), door)
     finally:
         node.stop()
+
+
+def changed_words(chain: Devnet, receipt: dict[str, Any]) -> dict[tuple[str, int], tuple[int, int]]:
+    """What a mined transaction changed, as the node's tracer tells it: before and after of every word."""
+    options = {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}}
+    told = chain.node.call("debug_traceTransaction", [receipt["transactionHash"], options])
+    words: dict[tuple[str, int], list[int]] = {}
+    for side, part in enumerate(("pre", "post")):
+        for address, account in told[part].items():
+            for slot, value in account.get("storage", {}).items():
+                words.setdefault((address.lower(), int(slot, 16)), [0, 0])[side] = int(value, 16)
+    return {word: (before, after) for word, (before, after) in words.items() if before != after}
