@@ -108,6 +108,9 @@ class Pinned:
             codes.keep(keccak(code), code)
         self.know_blocks(map(_sealed, blocks))
         self.prove([*by_account, *missing.codes], [(address, slot) for address, slots in proofs for slot in slots], codes)
+        for address in unread:
+            if self.known.accounts[address].code_hash not in (CODE_EMPTY, *self.known.codes):
+                raise ChainFault("bad_code", f"the code sent for 0x{address:040x} has another hash")
 
     def prove(self, accounts: Iterable[int], words: Iterable[Word], codes: Codes) -> None:
         """Know accounts and words by the nodes that are here, and what code is at hand. Raises: ChainFault."""
