@@ -92,6 +92,8 @@ class Outcome:
     calls: list[list[LocalCall]]
     missing: Missing
     touched: Touched
+    per_call: list[tuple[Mapping[str, str], Touched]]
+    """What each call stood on, in order, with the call."""
     work: int
     """What it took here, in units of gas."""
     refused: str = ""
@@ -118,7 +120,7 @@ def chain_of(header: ProvenHeader, chain_id: int) -> Chain:
 
 def execute(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], programs: dict[bytes, Program]) -> Outcome:
     """Run blocks of calls, as a `Simulation` describes them."""
-    state, told, refused, work = State(known), list[list[LocalCall]](), "", 0
+    state, told, per_call, refused, work = State(known), list[list[LocalCall]](), list[tuple[Mapping[str, str], Touched]](), "", 0
     try:
         for block in blocks:
             _override(state, block.get("stateOverrides", {}))
@@ -127,10 +129,11 @@ def execute(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], pro
             for call in block["calls"]:
                 done, work = _transact(state, around, call, programs, work)
                 told[-1].append(done)
+                per_call.append((call, Touched(frozenset(state.warm_addresses), frozenset(state.touched), frozenset())))
     except NotCoveredHere as reason:
         refused = str(reason)
     touched = Touched(frozenset(state.read_accounts), frozenset(state.read_words), frozenset(state.read_blocks))
-    return Outcome(told, state.missing, touched, work, refused)
+    return Outcome(told, state.missing, touched, per_call, work, refused)
 
 
 def _override(state: State, overrides: Mapping[str, Mapping[str, Any]]) -> None:

@@ -8,18 +8,18 @@ Source: EIP-1186.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chain.evm.execute import LocalCall, LocalLog, Touched, chain_of, execute
+from chain.evm.execute import LocalCall, LocalLog, Outcome, Touched, chain_of, execute
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.program import Program
 from chain.evm.rules import WORK_MAX, NotCoveredHere
 from chain.evm.state import Missing, Word
 from chain.evm.witness import Witness, witness_of
 from chain.rpc import RpcDoor, RpcRefused
-from chain.simulate import NATIVE_LOG, CallAnswer, Simulated, Simulation
+from chain.simulate import NATIVE_LOG, CallAnswer, Handle, Simulated, Simulation
 
 ROUNDS_MAX, ROUNDS_WORK_MAX = 64, 2 * WORK_MAX
 MISSING_MAX = 4_096
@@ -39,7 +39,7 @@ class NotCovered:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """A simulation that was run here."""
+    """A simulation that was run here; a handle of it is the block and place of a call."""
 
     calls: list[list[LocalCall]]
     trips: int
@@ -52,6 +52,29 @@ class Executed:
     def witness(self) -> Witness:
         """Everything that is needed to run it again offline."""
         return witness_of(self.pinned, self.chain_id, self.blocks, self.touched, self.calls)
+
+    def least_gas(self, handle: Handle) -> int:
+        """The gas limit with which a call does what it did, and with less does not.
+
+        It may be more than it used before refunds: a call hands on at most 63 of 64 parts of what is left. At most the limit that it had."""
+        block, place = handle
+        limit, needed = int(self.blocks[block]["calls"][place]["gas"], 16), self.calls[block][place].gas_needed
+        if self._does_the_same(handle, needed):
+            return needed
+        while needed + 1 < limit:
+            middle = (needed + limit) // 2
+            needed, limit = (needed, middle) if self._does_the_same(handle, middle) else (middle, limit)
+        return limit
+
+    def _does_the_same(self, handle: Handle, gas: int) -> bool:
+        block, place = handle
+        calls = self.blocks[block]["calls"]
+        last = self.blocks[block] | {"calls": [*calls[:place], calls[place] | {"gas": hex(gas)}]}
+        outcome = execute(chain_of(self.pinned.header, self.chain_id), self.pinned.known, [*self.blocks[:block], last], {})
+        if outcome.missing or outcome.refused:
+            return False
+        found, call = outcome.calls[block][place], self.calls[block][place]
+        return (found.ok, found.data, found.logs, found.writes) == (call.ok, call.data, call.logs, call.writes)
 
 
 class LocalEvm:
@@ -88,7 +111,7 @@ class LocalEvm:
             if not missing:
                 if outcome.refused:
                     return NotCovered(outcome.refused)
-                self._learn(blocks, outcome.touched)
+                self._learn(outcome)
                 return Executed(outcome.calls, trips, pinned, self._chain_id, blocks, outcome.touched)
         return NotCovered(f"after {ROUNDS_MAX} rounds it still asked for more")
 
@@ -119,16 +142,16 @@ class LocalEvm:
         known = pinned.known
         return Missing(accounts - known.accounts.keys(), words - known.words.keys())
 
-    def _learn(self, blocks: Sequence[dict[str, Any]], touched: Touched) -> None:
-        for block in blocks:
-            for call in block["calls"]:
-                self._hints[_kind(call)] = touched.accounts, touched.words
-                self._hints.move_to_end(_kind(call))
+    def _learn(self, outcome: Outcome) -> None:
+        """Keep what each call asked the chain for; what was set by override or made in the run is left out."""
+        for call, touched in outcome.per_call:
+            self._hints[_kind(call)] = touched.accounts & outcome.touched.accounts, touched.words & outcome.touched.words
+            self._hints.move_to_end(_kind(call))
         while len(self._hints) > HINTS_KEPT:
             self._hints.popitem(last=False)
 
 
-def _kind(call: dict[str, str]) -> Kind:
+def _kind(call: Mapping[str, str]) -> Kind:
     return call["to"], call["data"][:10]
 
 

@@ -111,7 +111,7 @@ def verify(blob: bytes, block_hash: str, codes: Iterable[bytes] = ()) -> Verifie
     blocks = _blocks(witness.blocks)
     try:
         outcome = execute(chain_of(pinned.header, witness.chain_id), pinned.known, blocks, {})
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except (LookupError, ArithmeticError, ValueError, TypeError, AttributeError) as error:
         raise WitnessWrong(f"its calls are not those of a simulation: {error!r}") from None
     if outcome.refused or outcome.missing:
         raise WitnessWrong(outcome.refused or f"it lacks {len(outcome.missing)} accounts, words, codes or headers that its calls ask for")

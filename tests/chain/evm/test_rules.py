@@ -170,6 +170,22 @@ async def test_calls_nest_as_deep_as_their_gas_reaches(door, pin):
     assert executed.calls[0][0].writes
 
 
+async def test_the_least_gas_counts_what_cannot_be_handed_on(door, pin):
+    """The outer contract does nothing after its call: 63 parts of 64 must suffice for the inner one."""
+    inner = "".join(f"6001{push(slot).hex()}55" for slot in range(1, 9)) + "00"
+    executed = await alike(door, calling(pin, "5f5f5f5f5f" + push(THERE).hex() + "5af1" + "5f52" + "60205ff3", inner))
+    least = executed.least_gas((0, 0))
+    assert least > executed.calls[0][0].gas_needed
+    for gas, fits in ((least, True), (least - 1, False)):
+        tried = await alike(door, calling(pin, "5f5f5f5f5f" + push(THERE).hex() + "5af1" + "5f52" + "60205ff3", inner, gas=gas))
+        assert bool(tried.calls[0][0].writes) is fits
+
+
+async def test_the_least_gas_of_a_simple_call_is_what_it_used(door, pin):
+    executed = await alike(door, calling(pin, "6001600155" + "00"))
+    assert executed.least_gas((0, 0)) == executed.calls[0][0].gas_needed
+
+
 # --- what is not covered ------------------------------------------------------------------------------------------------
 
 
