@@ -118,9 +118,9 @@ def chain_of(header: ProvenHeader, chain_id: int) -> Chain:
     return Chain(chain_id, header.block, header.gas_limit, header.coinbase, blob_base_fee, header.nitro)
 
 
-def execute(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], programs: dict[bytes, Program]) -> Outcome:
-    """Run blocks of calls, as a `Simulation` describes them."""
-    state, told, per_call, refused, work = State(known), list[list[LocalCall]](), list[tuple[Mapping[str, str], Touched]](), "", 0
+def execute(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], programs: dict[bytes, Program], patience: int = 0) -> Outcome:
+    """Run blocks of calls, as a `Simulation` describes them, until more than `patience` words and accounts are missing."""
+    state, told, per_call, refused, work = State(known, patience), list[list[LocalCall]](), list[tuple[Mapping[str, str], Touched]](), "", 0
     try:
         for block in blocks:
             _override(state, block.get("stateOverrides", {}))

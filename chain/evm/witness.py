@@ -105,7 +105,8 @@ def verify(blob: bytes, block_hash: str, codes: Iterable[bytes] = ()) -> Verifie
         store = Codes()
         for code in (*witness.codes, *codes):
             store.keep(keccak(code), code)
-        pinned.prove(witness.accounts, witness.words, store)
+        pinned.prove(witness.accounts, witness.words)
+        pinned.take_codes(witness.accounts, store)
     except (ChainFault, KeyError) as error:
         raise WitnessWrong(f"its header, nodes or accounts do not hold: {error}") from None
     blocks = _blocks(witness.blocks)
@@ -118,7 +119,7 @@ def verify(blob: bytes, block_hash: str, codes: Iterable[bytes] = ()) -> Verifie
     if results_hash(outcome.calls) != witness.results:
         raise WitnessWrong("its calls do something else than it says")
     again = witness_of(pinned, witness.chain_id, blocks, outcome.touched, outcome.calls)
-    if again.encode() != _with_codes(witness, again).encode():
+    if again != _with_codes(witness, again):
         raise WitnessWrong("it holds what its calls do not ask for")
     return Verified(block_hash, witness.chain_id, blocks, outcome.calls)
 
