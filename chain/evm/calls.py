@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from eth_hash.auto import keccak
 
 from chain.evm import serial
-from chain.evm.precompiles import PRECOMPILES, run_precompile
+from chain.evm.precompiles import PRECOMPILES, RECOVERY, run_precompile
 from chain.evm.rules import (
     ADDRESS_MASK,
+    BYTES_PER_WORK,
     CODE_BYTES_MAX,
     DELEGATION,
     DELEGATION_BYTES,
@@ -29,6 +30,7 @@ from chain.evm.rules import (
     GAS_WARM,
     INIT_CODE_BYTES_MAX,
     NONCE_MAX,
+    WORK_RECOVERY,
     Halt,
     NotCoveredHere,
     words_of,
@@ -111,6 +113,7 @@ def _call(f: Frame, asked: int, source: int, target: int, caller: int, value: in
     if f.depth >= DEPTH_MAX or (pays and state.balance(f.address) < value):
         f.gas += gas
         return f.stack.append(0)
+    run.spend((size + out_size) // BYTES_PER_WORK)
     data, mark = f.read(since, size), state.mark()
     if moves and value:
         move(run, f.address, target, value)
@@ -158,12 +161,19 @@ def move(run: Run, sender: int, target: int, value: int) -> None:
 
 
 def _run_precompile(f: Frame, address: int, data: bytes, gas: int, mark: int, out: tuple[int, int]) -> None:
-    left, output = run_precompile(address, data, gas)
+    left, output = precompiled(f.run, address, data, gas)
     if output is None:
         f.state.revert(mark)
     f.gas += left
     f.returned = output or b""
     _tell(f, output is not None, f.returned, out)
+
+
+def precompiled(run: Run, address: int, data: bytes, gas: int) -> tuple[int, bytes | None]:
+    """Gas that is left, and what it said; None where it failed. Raises: NotCoveredHere."""
+    if address == RECOVERY:
+        run.spend(WORK_RECOVERY)
+    return run_precompile(address, data, gas)
 
 
 def _tell(f: Frame, ok: bool, output: bytes, out: tuple[int, int]) -> None:

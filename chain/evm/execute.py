@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chain.evm.calls import delegate_of, known_here, move
+from chain.evm.calls import delegate_of, known_here, move, precompiled
 from chain.evm.frame import Frame, Log, Run, Surroundings
 from chain.evm.interpreter import run_frames
-from chain.evm.precompiles import PRECOMPILES, run_precompile
+from chain.evm.precompiles import PRECOMPILES
 from chain.evm.program import Program
 from chain.evm.proofs import ProvenHeader
 from chain.evm.rules import GAS_TX_MAX, REFUND_PART, NotCoveredHere, intrinsic_gas
@@ -92,6 +92,10 @@ class Outcome:
     calls: list[list[LocalCall]]
     missing: Missing
     touched: Touched
+    per_call: list[tuple[Mapping[str, str], Touched]]
+    """What each call stood on, in order, with the call."""
+    work: int
+    """What it took here, in units of gas."""
     refused: str = ""
     """Why it could not be run to its end."""
 
@@ -114,18 +118,22 @@ def chain_of(header: ProvenHeader, chain_id: int) -> Chain:
     return Chain(chain_id, header.block, header.gas_limit, header.coinbase, blob_base_fee, header.nitro)
 
 
-def execute(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], programs: dict[bytes, Program]) -> Outcome:
-    """Run blocks of calls, as a `Simulation` describes them."""
-    state, told, refused = State(known), list[list[LocalCall]](), ""
+def execute(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], programs: dict[bytes, Program], patience: int = 0) -> Outcome:
+    """Run blocks of calls, as a `Simulation` describes them, until more than `patience` words and accounts are missing."""
+    state, told, per_call, refused, work = State(known, patience), list[list[LocalCall]](), list[tuple[Mapping[str, str], Touched]](), "", 0
     try:
         for block in blocks:
             _override(state, block.get("stateOverrides", {}))
             around = _surroundings(chain, block.get("blockOverrides", {}))
-            told.append([_transact(state, around, call, programs) for call in block["calls"]])
+            told.append([])
+            for call in block["calls"]:
+                done, work = _transact(state, around, call, programs, work)
+                told[-1].append(done)
+                per_call.append((call, Touched(frozenset(state.warm_addresses), frozenset(state.touched), frozenset())))
     except NotCoveredHere as reason:
         refused = str(reason)
     touched = Touched(frozenset(state.read_accounts), frozenset(state.read_words), frozenset(state.read_blocks))
-    return Outcome(told, state.missing, touched, refused)
+    return Outcome(told, state.missing, touched, per_call, work, refused)
 
 
 def _override(state: State, overrides: Mapping[str, Mapping[str, Any]]) -> None:
@@ -162,14 +170,15 @@ def _surroundings(chain: Chain, header: Mapping[str, str]) -> Surroundings:
     )
 
 
-def _transact(state: State, around: Surroundings, call: Mapping[str, str], programs: dict[bytes, Program]) -> LocalCall:
+def _transact(state: State, around: Surroundings, call: Mapping[str, str], programs: dict[bytes, Program], work: int) -> tuple[LocalCall, int]:
+    """Run one call; also the work of all calls so far."""
     sender, target = int(call["from"], 16), int(call["to"], 16)
     value, limit, data = int(call.get("value", "0x0"), 16), int(call["gas"], 16), bytes.fromhex(call["data"][2:])
     price = int(call["maxFeePerGas"], 16)
     state.begin()
     intrinsic, floor = intrinsic_gas(data)
     _admit(state, around, sender, limit, price, value, max(intrinsic, floor))
-    run = Run(state, around, sender, price, programs=programs)
+    run = Run(state, around, sender, price, programs=programs, work=work)
     state.set_balance(sender, state.balance(sender) - limit * price)
     state.set_nonce(sender, state.nonce(sender) + 1)
     for address in (sender, target, around.coinbase, *PRECOMPILES):
@@ -179,7 +188,8 @@ def _transact(state: State, around: Surroundings, call: Mapping[str, str], progr
     used = max(spent - min(spent // REFUND_PART, run.refund), floor)
     state.set_balance(sender, state.balance(sender) + (limit - used) * price)
     state.end()
-    return _call(state, run, ok, used, max(spent, floor), output)
+    run.spend(spent)
+    return _call(state, run, ok, used, max(spent, floor), output), run.work
 
 
 def _admit(state: State, around: Surroundings, sender: int, limit: int, price: int, value: int, least: int) -> None:
@@ -206,7 +216,7 @@ def _run(run: Run, sender: int, target: int, value: int, data: bytes, gas: int) 
     if value:
         move(run, sender, target, value)
     if target in PRECOMPILES:
-        left, output = run_precompile(target, data, gas)
+        left, output = precompiled(run, target, data, gas)
         if output is None:
             state.revert(mark)
         return output is not None, left, output or b""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from chain.evm.program import Program
-from chain.evm.rules import Halt, memory_gas
+from chain.evm.rules import WORK_MAX, Halt, NotCoveredHere, memory_gas
 from chain.evm.state import State
 
 
@@ -51,6 +51,14 @@ class Run:
     refund: int = 0
     programs: dict[bytes, Program] = field(default_factory=dict)
     """By code."""
+    work: int = 0
+    """What took time and little gas so far, in units of gas."""
+
+    def spend(self, work: int) -> None:
+        """Count work that is dear here and cheap in gas. Raises: NotCoveredHere when it is too much."""
+        self.work += work
+        if self.work > WORK_MAX:
+            raise NotCoveredHere("is more work than is done here")
 
 
 class Frame:

@@ -45,7 +45,7 @@ def step_at(code: bytes, place: int) -> Step:
     if 0x60 <= instruction <= 0x7F:
         size = instruction - 0x5F
         data = code[place + 1 : place + 1 + size]
-        return PUSH, 3, int.from_bytes(data.ljust(size, b"\0")), place + 1 + size
+        return PUSH, 3, int.from_bytes(data.ljust(size, b"\0")), min(place + 1 + size, len(code))
     return (*STEPS.get(instruction, UNKNOWN), place + 1)
 
 

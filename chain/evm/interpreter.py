@@ -55,9 +55,9 @@ def _take_back(frame: Frame) -> None:
 def _steps(frame: Frame) -> None:
     program, stack, pc, gas = frame.program, frame.stack, frame.pc, frame.gas
     steps, targets, code = program.steps, program.targets, program.code
-    push, pop = stack.append, stack.pop
+    read, push, pop = steps.get, stack.append, stack.pop
     while True:
-        step = steps[pc]
+        step = read(pc)
         if step is None:
             step = steps[pc] = step_at(code, pc)
         kind, cost, argument, after = step

@@ -1,4 +1,4 @@
-"""The local EVM: runs a simulation in process on proven state, fetching what it lacks until nothing is missing.
+"""The local EVM: runs a simulation in process, fetching what it lacks of the state until nothing is missing.
 
 A first guess of what a call will ask for is what calls of the same kind asked for before; what is missing after a run is
 fetched together and the run repeated. What it cannot run truly it says.
@@ -8,23 +8,24 @@ Source: EIP-1186.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chain.evm.execute import LocalCall, LocalLog, Touched, chain_of, execute
+from chain.evm.execute import LocalCall, LocalLog, Outcome, Touched, chain_of, execute
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.program import Program
-from chain.evm.rules import NotCoveredHere
+from chain.evm.rules import WORK_MAX, NotCoveredHere
 from chain.evm.state import Missing, Word
 from chain.evm.witness import Witness, witness_of
 from chain.rpc import RpcDoor, RpcRefused
-from chain.simulate import NATIVE_LOG, CallAnswer, Simulated, Simulation
+from chain.simulate import NATIVE_LOG, CallAnswer, Handle, Simulated, Simulation
+from ledgers.errors import ChainFault
 
-ROUNDS_MAX = 24
-MISSING_MAX = 4_096
-"""Accounts, words and codes of one run."""
-PINNED_KEPT, HINTS_KEPT, PROGRAMS_KEPT = 8, 1_024, 2_048
+ROUNDS_MAX, ROUNDS_WORK_MAX = 64, 2 * WORK_MAX
+PATIENCE, ROUNDS_PATIENT, MISSING_MAX = 24, 4, 4_096
+"""Accounts and words that may be missing in one run, twice as many after each four, and how many in any."""
+PINNED_KEPT, HINTS_KEPT, PROGRAMS_KEPT = 16, 1_024, 1_024
 
 Kind = tuple[str, str]
 """Whom a call calls, and with which selector."""
@@ -39,7 +40,7 @@ class NotCovered:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """A simulation that was run here."""
+    """A simulation that was run here; a handle of it is the block and place of a call."""
 
     calls: list[list[LocalCall]]
     trips: int
@@ -50,8 +51,33 @@ class Executed:
     touched: Touched = field(repr=False)
 
     def witness(self) -> Witness:
-        """Everything that is needed to run it again offline."""
+        """Everything that is needed to run it again offline; only a run on proven state has one."""
+        if not self.pinned.proven:
+            raise ValueError("a run on state as told has no witness; prove it first")
         return witness_of(self.pinned, self.chain_id, self.blocks, self.touched, self.calls)
+
+    def least_gas(self, handle: Handle) -> int:
+        """The gas limit with which a call does what it did, and with less does not.
+
+        It may be more than it used before refunds: a call hands on at most 63 of 64 parts of what is left. At most the limit that it had."""
+        block, place = handle
+        limit, needed = int(self.blocks[block]["calls"][place]["gas"], 16), self.calls[block][place].gas_needed
+        if self._does_the_same(handle, needed):
+            return needed
+        while needed + 1 < limit:
+            middle = (needed + limit) // 2
+            needed, limit = (needed, middle) if self._does_the_same(handle, middle) else (middle, limit)
+        return limit
+
+    def _does_the_same(self, handle: Handle, gas: int) -> bool:
+        block, place = handle
+        calls = self.blocks[block]["calls"]
+        last = self.blocks[block] | {"calls": [*calls[:place], calls[place] | {"gas": hex(gas)}]}
+        outcome = execute(chain_of(self.pinned.header, self.chain_id), self.pinned.known, [*self.blocks[:block], last], {})
+        if outcome.missing or outcome.refused:
+            return False
+        found, call = outcome.calls[block][place], self.calls[block][place]
+        return (found.ok, found.data, found.logs, found.writes) == (call.ok, call.data, call.logs, call.writes)
 
 
 class LocalEvm:
@@ -60,45 +86,57 @@ class LocalEvm:
     def __init__(self, door: RpcDoor, chain_id: int) -> None:
         self._door, self._chain_id = door, chain_id
         self._codes = Codes()
-        self._pinned: OrderedDict[str, Pinned] = OrderedDict()
+        self._pinned: OrderedDict[tuple[str, bool], Pinned] = OrderedDict()
         self._programs: dict[bytes, Program] = {}
         self._hints: OrderedDict[Kind, tuple[frozenset[int], frozenset[Word]]] = OrderedDict()
 
-    async def run(self, simulation: Simulation) -> Executed | NotCovered:
-        """Run a simulation. Raises: ChainFault when the node fails, or sends what proves nothing."""
+    async def run(self, simulation: Simulation, *, proven: bool = True) -> Executed | NotCovered:
+        """Run a simulation on proven state, or on state as the node tells it, which is quicker.
+
+        Raises: ChainFault when the node fails, or sends what proves nothing."""
+        return await self._covered(simulation.pin.block_hash, simulation.blocks, proven)
+
+    async def prove(self, executed: Executed) -> Executed | NotCovered:
+        """Run again on proven state what was run on state as told. Raises: ChainFault when it then does something else."""
+        found = await self._covered("0x" + executed.pinned.header.block_hash.hex(), executed.blocks, proven=True)
+        if isinstance(found, Executed) and found.calls != executed.calls:
+            raise ChainFault("state_differs", "the node told of another state than it proves")
+        return found
+
+    async def _covered(self, block_hash: str, blocks: list[dict[str, Any]], proven: bool) -> Executed | NotCovered:
         try:
-            return await self._run(simulation)
+            return await self._run(block_hash, blocks, proven)
         except NotCoveredHere as reason:
             return NotCovered(str(reason))
         except RpcRefused as refused:
             return NotCovered(f"the node refused: {refused.message}")
 
-    async def _run(self, simulation: Simulation) -> Executed | NotCovered:
-        pinned, trips = await self._at(simulation.pin.block_hash)
-        chain, blocks = chain_of(pinned.header, self._chain_id), simulation.blocks
-        missing = self._guess(pinned, blocks)
-        for _ in range(ROUNDS_MAX):
+    async def _run(self, block_hash: str, blocks: list[dict[str, Any]], proven: bool) -> Executed | NotCovered:
+        pinned, trips = await self._at(block_hash, proven)
+        chain = chain_of(pinned.header, self._chain_id)
+        missing, work = self._guess(pinned, blocks), 0
+        for turn in range(ROUNDS_MAX):
             if missing:
                 await pinned.fetch(self._door, missing, self._codes)
                 trips += 1
-            outcome = execute(chain, pinned.known, blocks, self._programs)
-            missing = outcome.missing
-            if len(missing) > MISSING_MAX:
-                return NotCovered(f"it asks for more than {MISSING_MAX} accounts and words at once")
+            outcome = execute(chain, pinned.known, blocks, self._programs, PATIENCE << turn // ROUNDS_PATIENT)
+            missing, work = outcome.missing, work + outcome.work
+            if len(missing) > MISSING_MAX or (missing and work > ROUNDS_WORK_MAX):
+                return NotCovered("it asks for more than is fetched here")
             if not missing:
                 if outcome.refused:
                     return NotCovered(outcome.refused)
-                self._learn(blocks, outcome.touched)
+                self._learn(outcome)
                 return Executed(outcome.calls, trips, pinned, self._chain_id, blocks, outcome.touched)
         return NotCovered(f"after {ROUNDS_MAX} rounds it still asked for more")
 
-    async def _at(self, block_hash: str) -> tuple[Pinned, int]:
-        found, trips = self._pinned.get(block_hash), 0
+    async def _at(self, block_hash: str, proven: bool) -> tuple[Pinned, int]:
+        found, trips = self._pinned.get((block_hash, proven)), 0
         if found is None:
-            found, trips = self._pinned.setdefault(block_hash, await Pinned.at(self._door, block_hash)), 1
+            found, trips = self._pinned.setdefault((block_hash, proven), await Pinned.at(self._door, block_hash, proven=proven)), 1
             while len(self._pinned) > PINNED_KEPT:
                 self._pinned.popitem(last=False)
-        self._pinned.move_to_end(block_hash)
+        self._pinned.move_to_end((block_hash, proven))
         if len(self._programs) > PROGRAMS_KEPT:
             self._programs.clear()
         return found, trips
@@ -119,16 +157,16 @@ class LocalEvm:
         known = pinned.known
         return Missing(accounts - known.accounts.keys(), words - known.words.keys())
 
-    def _learn(self, blocks: Sequence[dict[str, Any]], touched: Touched) -> None:
-        for block in blocks:
-            for call in block["calls"]:
-                self._hints[_kind(call)] = touched.accounts, touched.words
-                self._hints.move_to_end(_kind(call))
+    def _learn(self, outcome: Outcome) -> None:
+        """Keep what each call asked the chain for; what was set by override or made in the run is left out."""
+        for call, touched in outcome.per_call:
+            self._hints[_kind(call)] = touched.accounts & outcome.touched.accounts, touched.words & outcome.touched.words
+            self._hints.move_to_end(_kind(call))
         while len(self._hints) > HINTS_KEPT:
             self._hints.popitem(last=False)
 
 
-def _kind(call: dict[str, str]) -> Kind:
+def _kind(call: Mapping[str, str]) -> Kind:
     return call["to"], call["data"][:10]
 
 

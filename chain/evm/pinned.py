@@ -1,7 +1,8 @@
-"""A pinned block: what has been proven of its state so far, and what fetches more of it.
+"""A pinned block: what is known of its state so far, and what fetches more of it.
 
-Everything goes through the product's own door, in batches of bounded size. Nothing that a node says is believed: the header
-must have the pinned hash, accounts and words are walked for in the trie nodes it sends, code must have the account's hash.
+Everything goes through the product's own door, in batches of bounded size. Where the block is proven nothing that a node says
+is believed: the header must have the pinned hash, accounts and words are walked for in the trie nodes it sends, code must
+have the account's hash. Where it is only told, accounts and words are taken as the node says them.
 Source: EIP-1186; EIP-1898 for asking by hash.
 """
 
@@ -18,6 +19,7 @@ from chain.calldata import hex_bytes
 from chain.evm.proofs import Nodes, ProvenHeader, account_in, header_by_hash, nodes_of, word_in
 from chain.evm.rules import BLOCK_HASHES, CODE_EMPTY, NotCoveredHere
 from chain.evm.state import Known, Missing, Word
+from chain.evm.told import Question, Request
 from chain.header import sealed_bytes
 from chain.rpc import RpcDoor, RpcRefused
 from ledgers.errors import ChainFault
@@ -27,8 +29,6 @@ NODES_MAX, NODE_BYTES_MAX = 64, 1_024
 """Nodes of one proof and bytes of a node: a branch with sixteen hashes has 532."""
 CODE_BYTES_READ_MAX = 256 * 1024
 CODES_BYTES_MAX = 64 * 1024 * 1024
-
-Request = tuple[str, list[Any]]
 
 
 class Codes:
@@ -64,14 +64,16 @@ class Pinned:
     nodes: Nodes = field(default_factory=dict)
     ancestors: list[bytes] = field(default_factory=list)
     """Headers before it as written, its parent first."""
+    proven: bool = True
+    """Whether its state is proven, or only told by the node."""
 
     @classmethod
-    async def at(cls, door: RpcDoor, block_hash: str) -> Pinned:
+    async def at(cls, door: RpcDoor, block_hash: str, *, proven: bool) -> Pinned:
         """Begin with the header alone. Raises: ChainFault, NotCoveredHere where a header is written in a way unknown here."""
         answer = await door.call("eth_getBlockByHash", [block_hash, False])
         if not isinstance(answer, dict):
             raise ChainFault("behind", "the node does not know the pinned block")
-        return cls(_header_of(answer, bytes.fromhex(block_hash[2:])))
+        return cls(_header_of(answer, bytes.fromhex(block_hash[2:])), proven=proven)
 
     def __post_init__(self) -> None:
         known, self.ancestors = self.ancestors, []
@@ -88,47 +90,44 @@ class Pinned:
             self.known.blocks[height - 1] = int.from_bytes(header.parent)
 
     async def fetch(self, door: RpcDoor, missing: Missing, codes: Codes) -> None:
-        """Fetch and prove what is missing, in one batch. Raises: ChainFault, NotCoveredHere where the node will not prove."""
-        by_account = self._words_by_account(missing)
-        proofs = [(address, words[at : at + WORDS_PER_PROOF]) for address, words in by_account.items() for at in range(0, max(len(words), 1), WORDS_PER_PROOF)]
-        unread = list(dict.fromkeys([*missing.codes, *(address for address in missing.accounts if self._unseen(address, codes))]))
-        above = self._blocks_to(missing.blocks)
+        """Fetch what is missing in one batch, and prove it where this block is proven. Raises: ChainFault, NotCoveredHere where the node will not tell."""
+        accounts = [*missing.accounts, *sorted({address for address, _ in missing.words} - missing.accounts - self.known.accounts.keys())]
+        unread = list(dict.fromkeys([*missing.codes, *(address for address in accounts if self._unseen(address, codes))]))
         at = {"blockHash": "0x" + self.header.block_hash.hex()}
-        requests: list[Request] = [("eth_getProof", [f"0x{address:040x}", [f"0x{slot:064x}" for slot in slots], at]) for address, slots in proofs]
-        requests += [("eth_getCode", [f"0x{address:040x}", at]) for address in unread]
-        requests += [("eth_getBlockByNumber", [hex(height), False]) for height in above]
-        answers = await door.batch(requests)
+        question = (Proofs if self.proven else Question)(accounts, sorted(missing.words), at)
+        asked = question.requests()
+        code_asked: list[Request] = [("eth_getCode", [f"0x{address:040x}", at]) for address in unread]
+        blocks_asked: list[Request] = [("eth_getBlockByNumber", [hex(height), False]) for height in self._blocks_to(missing.blocks)]
+        answers = await door.batch([*asked, *code_asked, *blocks_asked])
         for refused in answers:
             if isinstance(refused, RpcRefused):
-                raise NotCoveredHere(f"the node does not prove its state: {refused.message}")
-        proven, read, blocks = answers[: len(proofs)], answers[len(proofs) : len(proofs) + len(unread)], answers[len(proofs) + len(unread) :]
-        for answer in proven:
-            self.nodes |= nodes_of(_proof_nodes(answer))
+                raise NotCoveredHere(f"the node does not {'prove' if self.proven else 'tell'} its state: {refused.message}")
+        read, blocks = answers[len(asked) : len(asked) + len(unread)], answers[len(asked) + len(unread) :]
         for code in map(_code, read):
             codes.keep(keccak(code), code)
         self.know_blocks(map(_sealed, blocks))
-        self.prove(by_account.keys(), [(address, slot) for address, slots in proofs for slot in slots], codes)
+        question.read(answers[: len(asked)], self)
+        self.take_codes([*accounts, *missing.codes], codes)
+        for address in unread:
+            if self.known.accounts[address].code_hash not in (CODE_EMPTY, *self.known.codes):
+                raise ChainFault("bad_code", f"the code sent for 0x{address:040x} has another hash")
 
-    def prove(self, accounts: Iterable[int], words: Iterable[Word], codes: Codes) -> None:
-        """Know accounts and words by the nodes that are here, and what code is at hand. Raises: ChainFault."""
+    def take_codes(self, accounts: Iterable[int], codes: Codes) -> None:
+        """Know what code is at hand of accounts that are known."""
+        for address in accounts:
+            code_hash = self.known.accounts[address].code_hash
+            codes.seen[address] = code_hash
+            code = b"" if code_hash == CODE_EMPTY else codes.get(code_hash)
+            if code is not None:
+                self.known.codes[code_hash] = code
+
+    def prove(self, accounts: Iterable[int], words: Iterable[Word]) -> None:
+        """Know accounts and words by the nodes that are here. Raises: ChainFault."""
         known = self.known
         for address in accounts:
-            account = known.accounts.get(address)
-            if account is None:
-                account = known.accounts[address] = account_in(self.nodes, self.header.state_root, address)
-            codes.seen[address] = account.code_hash
-            code = b"" if account.code_hash == CODE_EMPTY else codes.get(account.code_hash)
-            if code is not None:
-                known.codes[account.code_hash] = code
+            known.accounts[address] = account_in(self.nodes, self.header.state_root, address)
         for address, slot in words:
-            if (address, slot) not in known.words:
-                known.words[address, slot] = word_in(self.nodes, known.accounts[address].storage_root, slot)
-
-    def _words_by_account(self, missing: Missing) -> dict[int, list[int]]:
-        by_account: dict[int, list[int]] = {address: [] for address in missing.accounts}
-        for address, slot in missing.words:
-            by_account.setdefault(address, []).append(slot)
-        return by_account
+            known.words[address, slot] = word_in(self.nodes, known.accounts[address].storage_root, slot)
 
     def _unseen(self, address: int, codes: Codes) -> bool:
         seen = codes.seen.get(address)
@@ -156,6 +155,25 @@ def _sealed(answer: object) -> bytes:
         return sealed_bytes(answer)
     except KeyError as error:
         raise ChainFault("bad_answer", f"a block without {error.args[0]}") from None
+
+
+class Proofs:
+    """A question for accounts and words with their proofs, one request an account or more."""
+
+    def __init__(self, accounts: Sequence[int], words: Sequence[Word], at: dict[str, str]) -> None:
+        self._accounts, self._words, self._at = accounts, words, at
+
+    def requests(self) -> list[Request]:
+        slots: dict[int, list[int]] = {address: [] for address in self._accounts}
+        for address, slot in self._words:
+            slots.setdefault(address, []).append(slot)
+        parts = [(address, some[at : at + WORDS_PER_PROOF]) for address, some in slots.items() for at in range(0, max(len(some), 1), WORDS_PER_PROOF)]
+        return [("eth_getProof", [f"0x{address:040x}", [f"0x{slot:064x}" for slot in some], self._at]) for address, some in parts]
+
+    def read(self, answers: Sequence[Any], pinned: Pinned) -> None:
+        for answer in answers:
+            pinned.nodes |= nodes_of(_proof_nodes(answer))
+        pinned.prove(self._accounts, self._words)
 
 
 def _proof_nodes(answer: object) -> Sequence[bytes]:

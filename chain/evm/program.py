@@ -21,7 +21,8 @@ class Program:
 
     def __init__(self, code: bytes) -> None:
         self.code = code
-        self.steps: list[Step | None] = [None] * (len(code) + 1)
+        self.steps: dict[int, Step] = {}
+        """By place."""
         self.targets = jump_targets(code)
 
 

@@ -22,19 +22,21 @@ def recover(digest: bytes, parity: int, r: int, s: int) -> bytes | None:
         return None
     y = y if y % 2 == parity else P - y
     inverse = pow(r, -1, N)
-    found = _add(_times((*G, 1), -int.from_bytes(digest) * inverse % N), _times((r, y, 1), s * inverse % N))
+    found = _sum_of((*G, 1), -int.from_bytes(digest) * inverse % N, (r, y, 1), s * inverse % N)
     if not found[2]:
         return None
     z = pow(found[2], -1, P)
     return (found[0] * z * z % P).to_bytes(32) + (found[1] * z * z * z % P).to_bytes(32)
 
 
-def _times(point: Point, times: int) -> Point:
-    found: Point = (0, 1, 0)
-    for bit in bin(times)[2:]:
+def _sum_of(left: Point, times: int, right: Point, others: int) -> Point:
+    """Two multiples together, doubling once for both."""
+    both, found = _add(left, right), (0, 1, 0)
+    for bit in reversed(range(256)):
         found = _double(found)
-        if bit == "1":
-            found = _add(found, point)
+        chosen = (times >> bit & 1) + 2 * (others >> bit & 1)
+        if chosen:
+            found = _add(found, (left, right, both)[chosen - 1])
     return found
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from chain.evm.rules import CODE_EMPTY
+from chain.evm.rules import CODE_EMPTY, NotCoveredHere
 
 Word = tuple[int, int]
 """Contract and slot."""
@@ -60,8 +60,9 @@ class Known:
 class State:
     """One run's view: reads go through to what is known, writes stay here."""
 
-    def __init__(self, known: Known) -> None:
-        self.known, self.missing = known, Missing()
+    def __init__(self, known: Known, patience: int) -> None:
+        """Begin a run that goes on until more than `patience` words and accounts are missing: what follows from wrong ones is of no use."""
+        self.known, self.missing, self._patience = known, Missing(), patience
         self.read_accounts: set[int] = set()
         self.read_words: set[Word] = set()
         self.read_blocks: set[int] = set()
@@ -111,6 +112,7 @@ class State:
         self.read_accounts.add(address)
         if account is None:
             self.missing.accounts.add(address)
+            self._bear()
         nonce, balance, _, code_hash = account or Account(0, 0, b"", CODE_EMPTY)
         code = self.known.codes.get(code_hash) if code_hash != CODE_EMPTY else b""
         if code is None:
@@ -126,7 +128,12 @@ class State:
         value = self.known.words.get(word)
         if value is None:
             self.missing.words.add(word)
+            self._bear()
         return value or 0
+
+    def _bear(self) -> None:
+        if len(self.missing) > self._patience:
+            raise NotCoveredHere("asks for more than is known")
 
     # --- writing ----------------------------------------------------------------------------------------------------
 

@@ -105,20 +105,21 @@ def verify(blob: bytes, block_hash: str, codes: Iterable[bytes] = ()) -> Verifie
         store = Codes()
         for code in (*witness.codes, *codes):
             store.keep(keccak(code), code)
-        pinned.prove(witness.accounts, witness.words, store)
+        pinned.prove(witness.accounts, witness.words)
+        pinned.take_codes(witness.accounts, store)
     except (ChainFault, KeyError) as error:
         raise WitnessWrong(f"its header, nodes or accounts do not hold: {error}") from None
     blocks = _blocks(witness.blocks)
     try:
         outcome = execute(chain_of(pinned.header, witness.chain_id), pinned.known, blocks, {})
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except (LookupError, ArithmeticError, ValueError, TypeError, AttributeError) as error:
         raise WitnessWrong(f"its calls are not those of a simulation: {error!r}") from None
     if outcome.refused or outcome.missing:
         raise WitnessWrong(outcome.refused or f"it lacks {len(outcome.missing)} accounts, words, codes or headers that its calls ask for")
     if results_hash(outcome.calls) != witness.results:
         raise WitnessWrong("its calls do something else than it says")
     again = witness_of(pinned, witness.chain_id, blocks, outcome.touched, outcome.calls)
-    if again.encode() != _with_codes(witness, again).encode():
+    if again != _with_codes(witness, again):
         raise WitnessWrong("it holds what its calls do not ask for")
     return Verified(block_hash, witness.chain_id, blocks, outcome.calls)
 
