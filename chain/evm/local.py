@@ -141,6 +141,10 @@ class LocalEvm:
             self._programs.clear()
         return found, trips
 
+    def forget_blocks(self) -> None:
+        """Forget what is known of every block; code and what calls ask for are kept."""
+        self._pinned.clear()
+
     # --- guessing -----------------------------------------------------------------------------------------------------
 
     def _guess(self, pinned: Pinned, blocks: Sequence[dict[str, Any]]) -> Missing:
