@@ -83,6 +83,8 @@ class Touched:
     accounts: frozenset[int]
     words: frozenset[Word]
     blocks: frozenset[int]
+    codes: frozenset[bytes]
+    """By hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,27 +131,22 @@ def execute(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], pro
             for call in block["calls"]:
                 done, work = _transact(state, around, call, programs, work)
                 told[-1].append(done)
-                per_call.append((call, Touched(frozenset(state.warm_addresses), frozenset(state.touched), frozenset())))
+                per_call.append((call, Touched(frozenset(state.warm_addresses), frozenset(state.touched), frozenset(), frozenset())))
     except NotCoveredHere as reason:
         refused = str(reason)
-    touched = Touched(frozenset(state.read_accounts), frozenset(state.read_words), frozenset(state.read_blocks))
+    touched = Touched(frozenset(state.read_accounts), frozenset(state.read_words), frozenset(state.read_blocks), frozenset(state.read_codes))
     return Outcome(told, state.missing, touched, per_call, work, refused)
 
 
 def _override(state: State, overrides: Mapping[str, Mapping[str, Any]]) -> None:
-    state.begin()
     for text, override in overrides.items():
         address = int(text, 16)
         if unknown := override.keys() - {"balance", "nonce", "code", "stateDiff"}:
             raise NotCoveredHere(f"an override of {min(unknown)}")
-        if "balance" in override:
-            state.set_balance(address, int(override["balance"], 16))
-        if "nonce" in override:
-            state.set_nonce(address, int(override["nonce"], 16))
-        if "code" in override:
-            state.set_code(address, bytes.fromhex(override["code"][2:]))
+        balance, nonce = (int(override[name], 16) if name in override else None for name in ("balance", "nonce"))
+        state.override(address, balance, nonce, bytes.fromhex(override["code"][2:]) if "code" in override else None)
         for slot, value in override.get("stateDiff", {}).items():
-            state.set_word((address, int(slot, 16)), int(value, 16))
+            state.words[address, int(slot, 16)] = int(value, 16)
 
 
 def _surroundings(chain: Chain, header: Mapping[str, str]) -> Surroundings:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,7 +95,7 @@ class LocalEvm:
         """Run a simulation on proven state, or on state as the node tells it, which is quicker.
 
         Raises: ChainFault when the node fails, or sends what proves nothing."""
-        return await self._covered(simulation.pin.block_hash, simulation.blocks, proven)
+        return await self._covered(simulation.pin.block_hash, deepcopy(simulation.blocks), proven)
 
     async def prove(self, executed: Executed) -> Executed | NotCovered:
         """Run again on proven state what was run on state as told. Raises: ChainFault when it then does something else."""
@@ -159,7 +160,8 @@ class LocalEvm:
                     accounts |= hint[0]
                     words |= hint[1]
         known = pinned.known
-        return Missing(accounts - known.accounts.keys(), words - known.words.keys())
+        set_here = {(int(address, 16), int(slot, 16)) for block in blocks for address, row in block["stateOverrides"].items() for slot in row.get("stateDiff", ())}
+        return Missing(accounts - known.accounts.keys(), words - known.words.keys() - set_here)
 
     def _learn(self, outcome: Outcome) -> None:
         """Keep what each call asked the chain for; what was set by override or made in the run is left out."""
