@@ -8,8 +8,9 @@ import pytest
 from eth_account import Account as Signer
 from eth_hash.auto import keccak
 
-from chain.evm import Executed, LocalEvm, NotCovered, difference
+from chain.evm import Executed, LocalEvm, NotCovered, difference, serial
 from chain.evm.execute import Chain, execute
+from chain.evm.proofs import header_by_hash
 from chain.evm.rules import CODE_EMPTY
 from chain.evm.state import Account, Known
 from chain.header import header_of
@@ -18,6 +19,7 @@ from chain.router import Tx
 from chain.rpc import Lane, RpcDoor
 from chain.simulate import Simulation, SlotWrite
 from ledgers.clock import SystemClock
+from ledgers.errors import ChainFault
 from tests.chain.evm.lab import ETH, RANDAO, WALLET, both, slot_text, text
 from tests.chain.evm.programs import push
 
@@ -239,4 +241,30 @@ def test_what_nitro_means_otherwise_is_not_covered_there(code):
     chain = Chain(chain_id=1, block=1, gas_limit=10**9, coinbase=0, blob_base_fee=1, nitro=True)
     assert "this chain" in execute(chain, known, blocks, {}).refused
     known.blocks[0] = 7
+    assert not execute(replace(chain, nitro=False), known, blocks, {}).refused
+
+
+@pytest.mark.parametrize("difficulty, more, nitro", ((1, 0, True), (0, 0, False), (1, 1, False)))
+def test_a_header_as_nitro_writes_them_is_known_by_its_difficulty_and_length(difficulty, more, nitro):
+    fields = [b"\x11" * 32] * 7 + [bytes([difficulty]) if difficulty else b"", b"\x05", b"\x01", b"\x02", b"\x03", b"", b"\x22" * 32, b"\0" * 8, b"\x07"]
+    written = serial.encode([*fields, *[b"\x33" * 32] * more])
+    header = header_by_hash(written, keccak(written))
+    assert (header.nitro, header.block, header.base_fee) == (nitro, 5, 7)
+
+
+@pytest.mark.parametrize("written", (b"", b"\xc0", serial.encode([b"\x11"] * 22), serial.encode([[b"\x11"]] * 16)))
+def test_what_has_the_hash_and_is_no_header_is_a_fault(written):
+    with pytest.raises(ChainFault):
+        header_by_hash(written, keccak(written))
+
+
+@pytest.mark.parametrize("code", ("44" + TELL, "60011e" + TELL, "5f5f5f5f60055afa" + TELL))
+def test_what_nitro_may_not_know_is_not_covered_there(code):
+    known = Known({0xA11CE: Account(0, ETH, b"", CODE_EMPTY), HERE: Account(1, 0, b"", keccak(bytes.fromhex(code)))}, {}, {keccak(bytes.fromhex(code)): bytes.fromhex(code)})
+    call = {"from": text(0xA11CE), "to": text(HERE), "data": "0x", "gas": hex(GAS), "maxFeePerGas": "0x1"}
+    header = {"number": "0x2", "time": "0x1", "baseFeePerGas": "0x1", "prevRandao": RANDAO}
+    blocks = [{"blockOverrides": header, "stateOverrides": {}, "calls": [call]}]
+    chain = Chain(chain_id=1, block=1, gas_limit=10**9, coinbase=0, blob_base_fee=1, nitro=True)
+    assert "this chain" in execute(chain, known, blocks, {}).refused
+    known.accounts |= {address: Account(0, 0, b"", CODE_EMPTY) for address in (0, 5)}
     assert not execute(replace(chain, nitro=False), known, blocks, {}).refused
