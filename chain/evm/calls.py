@@ -29,6 +29,7 @@ from chain.evm.rules import (
     GAS_SELFDESTRUCT,
     GAS_STIPEND,
     GAS_WARM,
+    HANDED_ON,
     INIT_CODE_BYTES_MAX,
     NONCE_MAX,
     WORK_RECOVERY,
@@ -107,7 +108,7 @@ def _call(f: Frame, asked: int, source: int, target: int, caller: int, value: in
         if moves and state.dead(target):
             f.charge(GAS_NEW_ACCOUNT)
     code, precompiled = _code_of(f, source)
-    gas = min(asked, f.gas - f.gas // 64)
+    gas = min(asked, f.gas - f.gas // HANDED_ON)
     f.gas -= gas
     gas += GAS_STIPEND if pays else 0
     f.returned = b""
@@ -211,7 +212,7 @@ def _create(f: Frame, value: int, since: int, size: int, salt: int | None) -> No
     f.returned = b""
     if f.depth >= DEPTH_MAX or state.balance(f.address) < value or nonce >= NONCE_MAX:
         return f.stack.append(0)
-    gas = f.gas - f.gas // 64
+    gas = f.gas - f.gas // HANDED_ON
     f.gas -= gas
     state.set_nonce(f.address, nonce + 1)
     address = _created_address(f.address, nonce, code, salt)

@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from chain.evm.execute import LocalCall, LocalLog, Outcome, Touched, chain_of, execute
+from chain.evm.execute import LocalCall, LocalLog, Outcome, Touched, chain_of, execute, least_gas
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.program import Program
 from chain.evm.rules import WORK_MAX, NotCoveredHere
@@ -61,24 +61,7 @@ class Executed:
         """The gas limit with which a call does what it did, and with less does not.
 
         It may be more than it used before refunds: a call hands on at most 63 of 64 parts of what is left. At most the limit that it had."""
-        block, place = handle
-        limit, needed = int(self.blocks[block]["calls"][place]["gas"], 16), self.calls[block][place].gas_needed
-        if self._does_the_same(handle, needed):
-            return needed
-        while needed + 1 < limit:
-            middle = (needed + limit) // 2
-            needed, limit = (needed, middle) if self._does_the_same(handle, middle) else (middle, limit)
-        return limit
-
-    def _does_the_same(self, handle: Handle, gas: int) -> bool:
-        block, place = handle
-        calls = self.blocks[block]["calls"]
-        last = self.blocks[block] | {"calls": [*calls[:place], calls[place] | {"gas": hex(gas)}]}
-        outcome = execute(chain_of(self.pinned.header, self.chain_id), self.pinned.known, [*self.blocks[:block], last], {})
-        if outcome.missing or outcome.refused:
-            return False
-        found, call = outcome.calls[block][place], self.calls[block][place]
-        return (found.ok, found.data, found.logs, found.writes) == (call.ok, call.data, call.logs, call.writes)
+        return least_gas(chain_of(self.pinned.header, self.chain_id), self.pinned.known, self.blocks, handle)
 
 
 class LocalEvm:

@@ -79,6 +79,12 @@ class State:
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self.begin()
 
+    def copy(self) -> State:
+        """The same between two transactions, to try one on."""
+        other = State(self.known, self._patience)
+        other.balances, other.nonces, other.codes, other.words = dict(self.balances), dict(self.nonces), dict(self.codes), dict(self.words)
+        return other
+
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def balance(self, address: int) -> int:
