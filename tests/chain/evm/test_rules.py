@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from eth_account import Account as Signer
 from eth_hash.auto import keccak
+from eth_keys.datatypes import PrivateKey
 
 from chain.evm import Executed, LocalEvm, NotCovered, difference, serial
 from chain.evm.execute import Chain, execute
 from chain.evm.proofs import header_by_hash
+from chain.evm.recovery import N, recover
 from chain.evm.rules import CODE_EMPTY
 from chain.evm.state import Account, Known
 from chain.header import header_of
@@ -142,12 +143,12 @@ async def test_state_is_carried_from_call_to_call_and_what_is_transient_is_not(d
 
 
 async def test_who_signed_is_found(door, pin):
-    digest = keccak(b"a permit")
-    signed = Signer.from_key(keccak(b"a key")).unsafe_sign_hash(digest)
-    data = digest.hex() + f"{signed.v:064x}{signed.r:064x}{signed.s:064x}"
+    digest, key = keccak(b"a permit"), PrivateKey(keccak(b"a key"))
+    signed = key.sign_msg_hash(digest)
+    data = digest.hex() + f"{signed.v + 27:064x}{signed.r:064x}{signed.s:064x}"
     ask = "60805f5f37" + "60205f60805f60015afa505f51" + TELL
     executed = await alike(door, calling(pin, ask, data="0x" + data))
-    assert executed.calls[0][0].data[12:].hex() == Signer.from_key(keccak(b"a key")).address[2:].lower()
+    assert executed.calls[0][0].data[12:] == key.public_key.to_canonical_address()
     wrong = await alike(door, calling(pin, ask, data="0x" + data[:64] + f"{29:064x}" + data[128:]))
     assert wrong.calls[0][0].data != executed.calls[0][0].data
 
@@ -268,3 +269,14 @@ def test_what_nitro_may_not_know_is_not_covered_there(code):
     assert "this chain" in execute(chain, known, blocks, {}).refused
     known.accounts |= {address: Account(0, 0, b"", CODE_EMPTY) for address in (0, 5)}
     assert not execute(replace(chain, nitro=False), known, blocks, {}).refused
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_keys_are_recovered_from_what_they_signed_and_from_nothing_else(seed):
+    digest, key = keccak(b"digest %d" % seed), PrivateKey(keccak(b"key %d" % seed))
+    signed = key.sign_msg_hash(digest)
+    assert recover(digest, signed.v, signed.r, signed.s) == key.public_key.to_bytes()
+    assert recover(digest, 1 - signed.v, signed.r, signed.s) != key.public_key.to_bytes()
+    assert recover(keccak(digest), signed.v, signed.r, signed.s) != key.public_key.to_bytes()
+    for r, s in ((0, signed.s), (signed.r, 0), (N, signed.s), (signed.r, N)):
+        assert recover(digest, signed.v, r, s) is None
