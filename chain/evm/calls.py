@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from eth_hash.auto import keccak
 
 from chain.evm import serial
-from chain.evm.precompiles import PRECOMPILES, RECOVERY, run_precompile
+from chain.evm.precompiles import POWERS, PRECOMPILES, RECOVERY, run_precompile
 from chain.evm.rules import (
     ADDRESS_MASK,
     BYTES_PER_WORK,
     CODE_BYTES_MAX,
+    CODE_EMPTY,
     DELEGATION,
     DELEGATION_BYTES,
     DEPTH_MAX,
@@ -28,6 +29,7 @@ from chain.evm.rules import (
     GAS_SELFDESTRUCT,
     GAS_STIPEND,
     GAS_WARM,
+    HANDED_ON,
     INIT_CODE_BYTES_MAX,
     NONCE_MAX,
     WORK_RECOVERY,
@@ -106,7 +108,7 @@ def _call(f: Frame, asked: int, source: int, target: int, caller: int, value: in
         if moves and state.dead(target):
             f.charge(GAS_NEW_ACCOUNT)
     code, precompiled = _code_of(f, source)
-    gas = min(asked, f.gas - f.gas // 64)
+    gas = min(asked, f.gas - f.gas // HANDED_ON)
     f.gas -= gas
     gas += GAS_STIPEND if pays else 0
     f.returned = b""
@@ -171,6 +173,8 @@ def _run_precompile(f: Frame, address: int, data: bytes, gas: int, mark: int, ou
 
 def precompiled(run: Run, address: int, data: bytes, gas: int) -> tuple[int, bytes | None]:
     """Gas that is left, and what it said; None where it failed. Raises: NotCoveredHere."""
+    if address == POWERS and run.around.nitro:
+        raise NotCoveredHere("calls modexp, whose price is not known on this chain")
     if address == RECOVERY:
         run.spend(WORK_RECOVERY)
     return run_precompile(address, data, gas)
@@ -208,12 +212,12 @@ def _create(f: Frame, value: int, since: int, size: int, salt: int | None) -> No
     f.returned = b""
     if f.depth >= DEPTH_MAX or state.balance(f.address) < value or nonce >= NONCE_MAX:
         return f.stack.append(0)
-    gas = f.gas - f.gas // 64
+    gas = f.gas - f.gas // HANDED_ON
     f.gas -= gas
     state.set_nonce(f.address, nonce + 1)
     address = _created_address(f.address, nonce, code, salt)
     state.warm_address(address)
-    if state.nonce(address) or state.code(address):
+    if state.nonce(address) or state.code_hash(address) != CODE_EMPTY:
         return f.stack.append(0)
     mark = state.mark()
     state.create(address)

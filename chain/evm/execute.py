@@ -17,7 +17,7 @@ from chain.evm.interpreter import run_frames
 from chain.evm.precompiles import PRECOMPILES
 from chain.evm.program import Program
 from chain.evm.proofs import ProvenHeader
-from chain.evm.rules import GAS_TX_MAX, REFUND_PART, NotCoveredHere, intrinsic_gas
+from chain.evm.rules import GAS_TX_MAX, HANDED_ON, REFUND_PART, NotCoveredHere, intrinsic_gas
 from chain.evm.state import Known, Missing, State, Word
 
 
@@ -83,6 +83,8 @@ class Touched:
     accounts: frozenset[int]
     words: frozenset[Word]
     blocks: frozenset[int]
+    codes: frozenset[bytes]
+    """By hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,27 +131,60 @@ def execute(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], pro
             for call in block["calls"]:
                 done, work = _transact(state, around, call, programs, work)
                 told[-1].append(done)
-                per_call.append((call, Touched(frozenset(state.warm_addresses), frozenset(state.touched), frozenset())))
+                per_call.append((call, Touched(frozenset(state.warm_addresses), frozenset(state.touched), frozenset(), frozenset())))
     except NotCoveredHere as reason:
         refused = str(reason)
-    touched = Touched(frozenset(state.read_accounts), frozenset(state.read_words), frozenset(state.read_blocks))
+    touched = Touched(frozenset(state.read_accounts), frozenset(state.read_words), frozenset(state.read_blocks), frozenset(state.read_codes))
     return Outcome(told, state.missing, touched, per_call, work, refused)
 
 
+def least_gas(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], handle: tuple[int, int]) -> int:
+    """The least gas limit with which a call does what it does with its own, at most that; what is before it is run once."""
+    state, programs, (block, place) = State(known, 0), dict[bytes, Program](), handle
+    for before in blocks[:block]:
+        _run_block(state, chain, before, before["calls"], programs)
+    calls = blocks[block]["calls"]
+    around = _run_block(state, chain, blocks[block], calls[:place], programs)
+    whole, _ = _transact(state.copy(), around, calls[place], programs, 0)
+
+    def suffices(gas: int) -> bool:
+        trial = state.copy()
+        try:
+            found, _ = _transact(trial, around, {**calls[place], "gas": hex(gas)}, programs, 0)
+        except NotCoveredHere:
+            return False
+        return (found.ok, found.data, found.logs, found.writes) == (whole.ok, whole.data, whole.logs, whole.writes)
+
+    least, most = whole.gas_needed, int(calls[place]["gas"], 16)
+    if suffices(least):
+        return least
+    step = least // HANDED_ON
+    while least + step < most and not suffices(least + step):
+        least, step = least + step, 2 * step
+    most = min(least + step, most)
+    while least + 1 < most:
+        middle = (least + most) // 2
+        least, most = (least, middle) if suffices(middle) else (middle, most)
+    return most
+
+
+def _run_block(state: State, chain: Chain, block: Mapping[str, Any], calls: Sequence[Mapping[str, str]], programs: dict[bytes, Program]) -> Surroundings:
+    _override(state, block["stateOverrides"])
+    around = _surroundings(chain, block["blockOverrides"])
+    for call in calls:
+        _transact(state, around, call, programs, 0)
+    return around
+
+
 def _override(state: State, overrides: Mapping[str, Mapping[str, Any]]) -> None:
-    state.begin()
     for text, override in overrides.items():
         address = int(text, 16)
         if unknown := override.keys() - {"balance", "nonce", "code", "stateDiff"}:
             raise NotCoveredHere(f"an override of {min(unknown)}")
-        if "balance" in override:
-            state.set_balance(address, int(override["balance"], 16))
-        if "nonce" in override:
-            state.set_nonce(address, int(override["nonce"], 16))
-        if "code" in override:
-            state.set_code(address, bytes.fromhex(override["code"][2:]))
+        balance, nonce = (int(override[name], 16) if name in override else None for name in ("balance", "nonce"))
+        state.override(address, balance, nonce, bytes.fromhex(override["code"][2:]) if "code" in override else None)
         for slot, value in override.get("stateDiff", {}).items():
-            state.set_word((address, int(slot, 16)), int(value, 16))
+            state.words[address, int(slot, 16)] = int(value, 16)
 
 
 def _surroundings(chain: Chain, header: Mapping[str, str]) -> Surroundings:

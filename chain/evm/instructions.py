@@ -18,7 +18,6 @@ from chain.evm.program import BINARY, DUP, FULL, JUMP, JUMPI, NOTHING, PC, POP, 
 from chain.evm.rules import (
     ADDRESS_MASK,
     BLOCK_HASHES,
-    CODE_EMPTY,
     GAS_COLD_ADDRESS,
     GAS_COLD_WORD,
     GAS_COPY_WORD,
@@ -158,8 +157,8 @@ def _extcodecopy(f: Frame) -> None:
 def _extcodehash(f: Frame) -> None:
     address = f.stack.pop() & ADDRESS_MASK
     _touch(f, address)
-    code = f.state.code(calls.known_here(f.run, address))
-    f.stack.append(0 if f.state.dead(address) else int.from_bytes(keccak(code) if code else CODE_EMPTY))
+    code_hash = f.state.code_hash(calls.known_here(f.run, address))
+    f.stack.append(0 if f.state.dead(address) else int.from_bytes(code_hash))
 
 
 def _blockhash(f: Frame) -> None:
@@ -191,12 +190,19 @@ def _unsure(name: str, what: Callable[[Frame], int | None]) -> Callable[[Frame],
     """A step that tells something of the block which is not always known."""
 
     def step(f: Frame) -> None:
+        _own_meaning(f, name)
         value = what(f)
         if value is None:
             raise NotCoveredHere(f"asks for {name}, which is not known here")
         f.stack.append(value)
 
     return step
+
+
+def _clz(f: Frame) -> None:
+    if f.run.around.nitro:
+        raise NotCoveredHere("counts leading zeros, which this chain may not know")
+    f.stack[-1] = arithmetic.clz(f.stack[-1])
 
 
 def _blobhash(f: Frame) -> None:
@@ -296,7 +302,7 @@ _REST: dict[int, tuple[int, int, Any]] = {
     0x12: (BINARY, 3, arithmetic.slt), 0x13: (BINARY, 3, arithmetic.sgt), 0x14: (BINARY, 3, arithmetic.eq),
     0x15: (UNARY, 3, arithmetic.iszero), 0x16: (BINARY, 3, and_), 0x17: (BINARY, 3, or_), 0x18: (BINARY, 3, xor),
     0x19: (UNARY, 3, arithmetic.not_), 0x1A: (BINARY, 3, arithmetic.byte), 0x1B: (BINARY, 3, arithmetic.shl),
-    0x1C: (BINARY, 3, arithmetic.shr), 0x1D: (BINARY, 3, arithmetic.sar), 0x1E: (UNARY, 5, arithmetic.clz),
+    0x1C: (BINARY, 3, arithmetic.shr), 0x1D: (BINARY, 3, arithmetic.sar), 0x1E: (FULL, 5, _clz),
     0x20: (FULL, 30, _keccak),
     0x30: (FULL, 2, _gives(lambda f: f.address)), 0x31: (FULL, 0, _balance), 0x32: (FULL, 2, _gives(lambda f: f.run.origin)),
     0x33: (FULL, 2, _gives(lambda f: f.caller)), 0x34: (FULL, 2, _gives(lambda f: f.value)), 0x35: (FULL, 3, _calldataload),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from chain.evm.execute import LocalCall, LocalLog, Outcome, Touched, chain_of, execute
+from chain.evm.execute import LocalCall, LocalLog, Outcome, Touched, chain_of, execute, least_gas
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.program import Program
 from chain.evm.rules import WORK_MAX, NotCoveredHere
@@ -60,24 +61,7 @@ class Executed:
         """The gas limit with which a call does what it did, and with less does not.
 
         It may be more than it used before refunds: a call hands on at most 63 of 64 parts of what is left. At most the limit that it had."""
-        block, place = handle
-        limit, needed = int(self.blocks[block]["calls"][place]["gas"], 16), self.calls[block][place].gas_needed
-        if self._does_the_same(handle, needed):
-            return needed
-        while needed + 1 < limit:
-            middle = (needed + limit) // 2
-            needed, limit = (needed, middle) if self._does_the_same(handle, middle) else (middle, limit)
-        return limit
-
-    def _does_the_same(self, handle: Handle, gas: int) -> bool:
-        block, place = handle
-        calls = self.blocks[block]["calls"]
-        last = self.blocks[block] | {"calls": [*calls[:place], calls[place] | {"gas": hex(gas)}]}
-        outcome = execute(chain_of(self.pinned.header, self.chain_id), self.pinned.known, [*self.blocks[:block], last], {})
-        if outcome.missing or outcome.refused:
-            return False
-        found, call = outcome.calls[block][place], self.calls[block][place]
-        return (found.ok, found.data, found.logs, found.writes) == (call.ok, call.data, call.logs, call.writes)
+        return least_gas(chain_of(self.pinned.header, self.chain_id), self.pinned.known, self.blocks, handle)
 
 
 class LocalEvm:
@@ -94,7 +78,7 @@ class LocalEvm:
         """Run a simulation on proven state, or on state as the node tells it, which is quicker.
 
         Raises: ChainFault when the node fails, or sends what proves nothing."""
-        return await self._covered(simulation.pin.block_hash, simulation.blocks, proven)
+        return await self._covered(simulation.pin.block_hash, deepcopy(simulation.blocks), proven)
 
     async def prove(self, executed: Executed) -> Executed | NotCovered:
         """Run again on proven state what was run on state as told. Raises: ChainFault when it then does something else."""
@@ -141,6 +125,10 @@ class LocalEvm:
             self._programs.clear()
         return found, trips
 
+    def forget_blocks(self) -> None:
+        """Forget what is known of every block; code and what calls ask for are kept."""
+        self._pinned.clear()
+
     # --- guessing -----------------------------------------------------------------------------------------------------
 
     def _guess(self, pinned: Pinned, blocks: Sequence[dict[str, Any]]) -> Missing:
@@ -155,7 +143,8 @@ class LocalEvm:
                     accounts |= hint[0]
                     words |= hint[1]
         known = pinned.known
-        return Missing(accounts - known.accounts.keys(), words - known.words.keys())
+        set_here = {(int(address, 16), int(slot, 16)) for block in blocks for address, row in block["stateOverrides"].items() for slot in row.get("stateDiff", ())}
+        return Missing(accounts - known.accounts.keys(), words - known.words.keys() - set_here)
 
     def _learn(self, outcome: Outcome) -> None:
         """Keep what each call asked the chain for; what was set by override or made in the run is left out."""

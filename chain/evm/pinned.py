@@ -8,6 +8,7 @@ Source: EIP-1186; EIP-1898 for asking by hash.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -66,6 +67,7 @@ class Pinned:
     """Headers before it as written, its parent first."""
     proven: bool = True
     """Whether its state is proven, or only told by the node."""
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
     async def at(cls, door: RpcDoor, block_hash: str, *, proven: bool) -> Pinned:
@@ -90,7 +92,20 @@ class Pinned:
             self.known.blocks[height - 1] = int.from_bytes(header.parent)
 
     async def fetch(self, door: RpcDoor, missing: Missing, codes: Codes) -> None:
-        """Fetch what is missing in one batch, and prove it where this block is proven. Raises: ChainFault, NotCoveredHere where the node will not tell."""
+        """Fetch what is missing in one batch, and prove it where this block is proven; one at a time.
+
+        Raises: ChainFault, NotCoveredHere where the node will not tell."""
+        async with self._one_at_a_time:
+            missing = self._still(missing)
+            if missing:
+                await self._fetch(door, missing, codes)
+
+    def _still(self, missing: Missing) -> Missing:
+        known = self.known
+        codes = {address: code_hash for address, code_hash in missing.codes.items() if code_hash not in known.codes}
+        return Missing(missing.accounts - known.accounts.keys(), missing.words - known.words.keys(), codes, missing.blocks - known.blocks.keys())
+
+    async def _fetch(self, door: RpcDoor, missing: Missing, codes: Codes) -> None:
         accounts = [*missing.accounts, *sorted({address for address, _ in missing.words} - missing.accounts - self.known.accounts.keys())]
         unread = list(dict.fromkeys([*missing.codes, *(address for address in accounts if self._unseen(address, codes))]))
         at = {"blockHash": "0x" + self.header.block_hash.hex()}

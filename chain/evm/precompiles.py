@@ -19,7 +19,7 @@ NAMES = {
     10: "point evaluation", 11: "bls12 g1 add", 12: "bls12 g1 msm", 13: "bls12 g2 add", 14: "bls12 g2 msm", 15: "bls12 pairing",
     16: "bls12 map g1", 17: "bls12 map g2", 0x100: "p256verify",
 }  # fmt: skip
-PRECOMPILES, RECOVERY = frozenset(NAMES), 1
+PRECOMPILES, RECOVERY, POWERS = frozenset(NAMES), 1, 5
 MODEXP_BYTES_MAX = 1_024
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from eth_hash.auto import keccak
+
 from chain.evm.rules import CODE_EMPTY, NotCoveredHere
 
 Word = tuple[int, int]
@@ -25,6 +27,9 @@ class Account(NamedTuple):
     balance: int
     storage_root: bytes
     code_hash: bytes
+
+
+NOBODY = Account(0, 0, b"", CODE_EMPTY)
 
 
 @dataclass(slots=True)
@@ -66,12 +71,19 @@ class State:
         self.read_accounts: set[int] = set()
         self.read_words: set[Word] = set()
         self.read_blocks: set[int] = set()
+        self.read_codes: set[bytes] = set()
         self.balances: dict[int, int] = {}
         self.nonces: dict[int, int] = {}
         self.codes: dict[int, bytes] = {}
         self.words: dict[Word, int] = {}
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self.begin()
+
+    def copy(self) -> State:
+        """The same between two transactions, to try one on."""
+        other = State(self.known, self._patience)
+        other.balances, other.nonces, other.codes, other.words = dict(self.balances), dict(self.nonces), dict(self.codes), dict(self.words)
+        return other
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -86,13 +98,20 @@ class State:
         return self.nonces[address]
 
     def code(self, address: int) -> bytes:
-        if address not in self.codes:
-            self._load(address)
-        return self.codes[address]
+        code = self.codes.get(address)
+        if code is None:
+            code = self.codes[address] = self._known_code(address)
+        return code
+
+    def code_hash(self, address: int) -> bytes:
+        code = self.codes.get(address)
+        if code is None:
+            return self._account(address).code_hash
+        return keccak(code) if code else CODE_EMPTY
 
     def dead(self, address: int) -> bool:
         """Say whether an account holds nothing at all. Source: EIP-161."""
-        return not (self.balance(address) or self.nonce(address) or self.code(address))
+        return not (self.balance(address) or self.nonce(address)) and self.code_hash(address) == CODE_EMPTY
 
     def word(self, word: Word) -> int:
         value = self.words.get(word)
@@ -108,18 +127,28 @@ class State:
         return found or 0
 
     def _load(self, address: int) -> None:
-        account = self.known.accounts.get(address)
+        nonce, balance, _, _ = self._account(address)
+        self.nonces.setdefault(address, nonce)
+        self.balances.setdefault(address, balance)
+
+    def _account(self, address: int) -> Account:
         self.read_accounts.add(address)
+        account = self.known.accounts.get(address)
         if account is None:
             self.missing.accounts.add(address)
             self._bear()
-        nonce, balance, _, code_hash = account or Account(0, 0, b"", CODE_EMPTY)
-        code = self.known.codes.get(code_hash) if code_hash != CODE_EMPTY else b""
+            return NOBODY
+        return account
+
+    def _known_code(self, address: int) -> bytes:
+        code_hash = self._account(address).code_hash
+        if code_hash == CODE_EMPTY:
+            return b""
+        self.read_codes.add(code_hash)
+        code = self.known.codes.get(code_hash)
         if code is None:
             self.missing.codes[address] = code_hash
-        self.nonces.setdefault(address, nonce)
-        self.balances.setdefault(address, balance)
-        self.codes.setdefault(address, code or b"")
+        return code or b""
 
     def _known_word(self, word: Word) -> int:
         if word[0] in self.created:
@@ -134,6 +163,14 @@ class State:
     def _bear(self) -> None:
         if len(self.missing) > self._patience:
             raise NotCoveredHere("asks for more than is known")
+
+    # --- overriding -------------------------------------------------------------------------------------------------
+
+    def override(self, address: int, balance: int | None, nonce: int | None, code: bytes | None) -> None:
+        """Set what an account holds between transactions, whatever it held."""
+        for held, value in ((self.balances, balance), (self.nonces, nonce), (self.codes, code)):
+            if value is not None:
+                held[address] = value
 
     # --- writing ----------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,6 @@ from chain.evm import serial
 from chain.evm.execute import LocalCall, Touched, chain_of, execute
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.proofs import account_in, header_by_hash, nodes_of, word_in
-from chain.evm.rules import CODE_EMPTY
 from ledgers.errors import ChainFault
 
 VERSION = 1
@@ -82,7 +81,6 @@ def witness_of(pinned: Pinned, chain_id: int, blocks: Sequence[dict[str, Any]], 
         account_in(used, pinned.header.state_root, address)
     for address, slot in words:
         word_in(used, pinned.known.accounts[address].storage_root, slot)
-    hashes = sorted({pinned.known.accounts[address].code_hash for address in touched.accounts} - {CODE_EMPTY})
     oldest = min(touched.blocks, default=pinned.header.block)
     return Witness(
         chain_id=chain_id,
@@ -91,7 +89,7 @@ def witness_of(pinned: Pinned, chain_id: int, blocks: Sequence[dict[str, Any]], 
         accounts=accounts,
         words=words,
         nodes=tuple(used[key] for key in sorted(used.seen)),
-        codes=tuple(pinned.known.codes[code_hash] for code_hash in hashes),
+        codes=tuple(pinned.known.codes[code_hash] for code_hash in sorted(touched.codes)),
         blocks=orjson.dumps(blocks, option=orjson.OPT_SORT_KEYS),
         results=results_hash(calls),
     )

@@ -20,6 +20,7 @@ from chain.devnet.toolchain import require
 from ledgers.clock import SystemClock
 from ledgers.report import Basis, Column, Table
 from ops.collector import rest
+from tests.bench.evm import evm_results
 from tests.bench.ground import standing
 from tests.bench.journals import journal_results
 from tests.bench.marks import mark_results
@@ -83,6 +84,7 @@ def _measured(size: Size, *, quick: bool) -> tuple[list[Result], dict[str, str]]
     parts: dict[str, Callable[[], list[Result]]] = {
         "orders and marks": lambda: asyncio.run(_on_a_chain(size)),
         "routes": lambda: asyncio.run(_routes(size)),
+        "the local EVM": lambda: asyncio.run(_local_evm(size)),
         "journal rows": lambda: journal_results(size.journal_rounds, size.journal_events),
         "windows": lambda: asyncio.run(window_results(size.stacks, size.length_s, size.traders, at_once=quick)),
     }
@@ -109,6 +111,11 @@ async def _routes(size: Size) -> list[Result]:
     async with standing(0) as ground:
         found = await route_results(ground, size.sizes_milli, size.tokens_max)
         return [*found, *await other_results(ground, size.sizes_milli, require(), size.tokens_max)]
+
+
+async def _local_evm(size: Size) -> list[Result]:
+    async with standing(0) as ground:
+        return await evm_results(ground, size.rounds)
 
 
 def table_of(results: Sequence[Result], size: Size) -> Table:

@@ -14,6 +14,7 @@ ROWS = (
     "order, sell, concurrency 1", "order, sell, concurrency 8", "order, buy with gate, concurrency 1", "order, buy with gate, concurrency 8",
     "orders a second, sell, concurrency 32", "orders a second, buy, concurrency 32", "order, sell, 50 ms away", "order, buy, 50 ms away",
     "mark of 1 holding, round trips", "mark of 10 holdings", "journal: append at concurrency 1", "journal: verify a chain in memory",
+    "local EVM, v2 swap with its reads, warm", "local EVM, v3 swap with its reads, cold, state proven", "witness of a v3 swap", "witness of a v4 swap",
     "wake lag p99, 4 stacks", "memory a stack, 4 stacks", "replay of a real window",
     "router, orders within 1 bp of the best", "router, no worse than uniswap-python", "router, no worse than smart-order-router",
 )  # fmt: skip

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from eth_account import Account as Signer
 from eth_hash.auto import keccak
+from eth_keys.datatypes import PrivateKey
 
-from chain.evm import Executed, LocalEvm, NotCovered, difference
+from chain.evm import Executed, LocalEvm, NotCovered, difference, serial
 from chain.evm.execute import Chain, execute
+from chain.evm.proofs import header_by_hash
+from chain.evm.recovery import N, recover
 from chain.evm.rules import CODE_EMPTY
 from chain.evm.state import Account, Known
 from chain.header import header_of
@@ -18,6 +20,7 @@ from chain.router import Tx
 from chain.rpc import Lane, RpcDoor
 from chain.simulate import Simulation, SlotWrite
 from ledgers.clock import SystemClock
+from ledgers.errors import ChainFault
 from tests.chain.evm.lab import ETH, RANDAO, WALLET, both, slot_text, text
 from tests.chain.evm.programs import push
 
@@ -140,12 +143,12 @@ async def test_state_is_carried_from_call_to_call_and_what_is_transient_is_not(d
 
 
 async def test_who_signed_is_found(door, pin):
-    digest = keccak(b"a permit")
-    signed = Signer.from_key(keccak(b"a key")).unsafe_sign_hash(digest)
-    data = digest.hex() + f"{signed.v:064x}{signed.r:064x}{signed.s:064x}"
+    digest, key = keccak(b"a permit"), PrivateKey(keccak(b"a key"))
+    signed = key.sign_msg_hash(digest)
+    data = digest.hex() + f"{signed.v + 27:064x}{signed.r:064x}{signed.s:064x}"
     ask = "60805f5f37" + "60205f60805f60015afa505f51" + TELL
     executed = await alike(door, calling(pin, ask, data="0x" + data))
-    assert executed.calls[0][0].data[12:].hex() == Signer.from_key(keccak(b"a key")).address[2:].lower()
+    assert executed.calls[0][0].data[12:] == key.public_key.to_canonical_address()
     wrong = await alike(door, calling(pin, ask, data="0x" + data[:64] + f"{29:064x}" + data[128:]))
     assert wrong.calls[0][0].data != executed.calls[0][0].data
 
@@ -240,3 +243,40 @@ def test_what_nitro_means_otherwise_is_not_covered_there(code):
     assert "this chain" in execute(chain, known, blocks, {}).refused
     known.blocks[0] = 7
     assert not execute(replace(chain, nitro=False), known, blocks, {}).refused
+
+
+@pytest.mark.parametrize("difficulty, more, nitro", ((1, 0, True), (0, 0, False), (1, 1, False)))
+def test_a_header_as_nitro_writes_them_is_known_by_its_difficulty_and_length(difficulty, more, nitro):
+    fields = [b"\x11" * 32] * 7 + [bytes([difficulty]) if difficulty else b"", b"\x05", b"\x01", b"\x02", b"\x03", b"", b"\x22" * 32, b"\0" * 8, b"\x07"]
+    written = serial.encode([*fields, *[b"\x33" * 32] * more])
+    header = header_by_hash(written, keccak(written))
+    assert (header.nitro, header.block, header.base_fee) == (nitro, 5, 7)
+
+
+@pytest.mark.parametrize("written", (b"", b"\xc0", serial.encode([b"\x11"] * 22), serial.encode([[b"\x11"]] * 16)))
+def test_what_has_the_hash_and_is_no_header_is_a_fault(written):
+    with pytest.raises(ChainFault):
+        header_by_hash(written, keccak(written))
+
+
+@pytest.mark.parametrize("code", ("44" + TELL, "60011e" + TELL, "5f5f5f5f60055afa" + TELL))
+def test_what_nitro_may_not_know_is_not_covered_there(code):
+    known = Known({0xA11CE: Account(0, ETH, b"", CODE_EMPTY), HERE: Account(1, 0, b"", keccak(bytes.fromhex(code)))}, {}, {keccak(bytes.fromhex(code)): bytes.fromhex(code)})
+    call = {"from": text(0xA11CE), "to": text(HERE), "data": "0x", "gas": hex(GAS), "maxFeePerGas": "0x1"}
+    header = {"number": "0x2", "time": "0x1", "baseFeePerGas": "0x1", "prevRandao": RANDAO}
+    blocks = [{"blockOverrides": header, "stateOverrides": {}, "calls": [call]}]
+    chain = Chain(chain_id=1, block=1, gas_limit=10**9, coinbase=0, blob_base_fee=1, nitro=True)
+    assert "this chain" in execute(chain, known, blocks, {}).refused
+    known.accounts |= {address: Account(0, 0, b"", CODE_EMPTY) for address in (0, 5)}
+    assert not execute(replace(chain, nitro=False), known, blocks, {}).refused
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_keys_are_recovered_from_what_they_signed_and_from_nothing_else(seed):
+    digest, key = keccak(b"digest %d" % seed), PrivateKey(keccak(b"key %d" % seed))
+    signed = key.sign_msg_hash(digest)
+    assert recover(digest, signed.v, signed.r, signed.s) == key.public_key.to_bytes()
+    assert recover(digest, 1 - signed.v, signed.r, signed.s) != key.public_key.to_bytes()
+    assert recover(keccak(digest), signed.v, signed.r, signed.s) != key.public_key.to_bytes()
+    for r, s in ((0, signed.s), (signed.r, 0), (N, signed.s), (signed.r, N)):
+        assert recover(digest, signed.v, r, s) is None
