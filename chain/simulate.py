@@ -316,6 +316,14 @@ def logged_net(answer: CallAnswer, emitter: str, owner: str) -> int:
     return net
 
 
+def log_told(log: Any) -> tuple[str, tuple[str, ...], bytes] | None:
+    """Address, topics and data of a log as a node writes it, in lower case; None for what is no log."""
+    try:
+        return log["address"].lower(), tuple(topic.lower() for topic in log["topics"]), bytes.fromhex(log["data"][2:])
+    except (TypeError, KeyError, AttributeError, ValueError):
+        return None
+
+
 def logged_by(answer: CallAnswer, emitter: str, topic: str | None = None) -> bool:
     """Say whether a contract logged anything in a call, with `topic` as its second topic when one is given."""
     return any(

@@ -13,14 +13,14 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from chain.evm.execute import LocalCall, LocalLog, Outcome, Touched, chain_of, execute, least_gas
+from chain.evm.execute import LocalCall, Outcome, Touched, chain_of, execute, least_gas
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.program import Program
 from chain.evm.rules import WORK_MAX, NotCoveredHere
 from chain.evm.state import Missing, Word
 from chain.evm.witness import Witness, witness_of
 from chain.rpc import RpcDoor, RpcRefused
-from chain.simulate import NATIVE_LOG, CallAnswer, Handle, Simulated, Simulation
+from chain.simulate import NATIVE_LOG, CallAnswer, Handle, Simulated, Simulation, log_told
 from ledgers.errors import ChainFault
 
 ROUNDS_MAX, ROUNDS_WORK_MAX = 64, 2 * WORK_MAX
@@ -185,12 +185,5 @@ def _different(call: LocalCall, answer: CallAnswer) -> str:
         return f"used {call.gas_used} gas here, {answer.gas_used} at the node"
     if call.data != answer.data:
         return f"returned 0x{call.data[:64].hex()} here, 0x{answer.data[:64].hex()} at the node"
-    told = [_node_log(log) for log in answer.logs if not (isinstance(log, dict) and log.get("address") == NATIVE_LOG)]
-    return "" if list(call.logs) == told else f"logged {len(call.logs)} times here, {len(told)} at the node, or otherwise"
-
-
-def _node_log(log: Any) -> LocalLog | None:
-    try:
-        return LocalLog(log["address"].lower(), tuple(topic.lower() for topic in log["topics"]), bytes.fromhex(log["data"][2:]))
-    except (TypeError, KeyError, AttributeError, ValueError):
-        return None
+    told = [log_told(log) for log in answer.logs if not (isinstance(log, dict) and log.get("address") == NATIVE_LOG)]
+    return "" if [(log.address, log.topics, log.data) for log in call.logs] == told else f"logged {len(call.logs)} times here, {len(told)} at the node, or otherwise"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from chain.simulate import Simulated, Simulation, SimulationRefused, answered
+from chain.simulate import CallAnswer, Simulated, Simulation, SimulationRefused, answered, log_told
 from ledgers.errors import ChainFault
 
 ONE_IN = 20
@@ -31,26 +31,41 @@ class Compared:
 
 
 def compare(simulation: Simulation, lane: str, answer: Any, other: str, again: Any) -> Compared | None:
-    """Compare what two lanes answered to one simulation; none where one of them answered nothing that can be read."""
+    """Compare what two lanes answered to one simulation; none where the other lane answered nothing that can be read.
+
+    A part of the lane's own answer that cannot be read is a difference: nobody avoids a comparison by writing badly."""
     try:
-        here, there = answered(simulation, answer), answered(simulation, again)
+        here, there = _told(answered(simulation, answer)), _told(answered(simulation, again))
     except (SimulationRefused, ChainFault):
         return None
-    return Compared(lane, other, difference(here, there))
+    if any(part is None for part in there.values()):
+        return None
+    return Compared(lane, other, next((place for place, part in here.items() if part != there[place]), ""))
 
 
-def difference(here: Simulated, there: Simulated) -> str:
-    """Say where two answers to one simulation differ; empty where every call did the same."""
-    for block, (rows, others) in enumerate(zip(here.rows, there.rows, strict=True)):
-        for place, (one, other) in enumerate(zip(rows, others, strict=True)):
-            told: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-                ("outcome", lambda call: call.ok), ("gas", lambda call: call.gas_used), ("answer", lambda call: call.data), ("logs", _logged),
-            )  # fmt: skip
-            for name, read in told:
-                if read(one) != read(other):
-                    return f"block {block}, call {place}: {name}"
-    return ""
+def _told(done: Simulated) -> dict[str, object]:
+    """What every call did, part by part; None for a part that cannot be read."""
+    return {
+        f"block {block}, call {place}: {name}": _part(read, call)
+        for block, row in enumerate(done.rows) for place, call in enumerate(row) for name, read in PARTS.items()
+    }  # fmt: skip
 
 
-def _logged(call: Any) -> list[tuple[str, tuple[str, ...], str]]:
-    return [(str(log["address"]).lower(), tuple(log["topics"]), str(log.get("data", "0x")).lower()) for log in call.logs]
+def _part(read: Callable[[CallAnswer], object], call: CallAnswer) -> object:
+    try:
+        return read(call)
+    except ChainFault:
+        return None
+
+
+def _logged(call: CallAnswer) -> list[tuple[str, tuple[str, ...], bytes]]:
+    logs = [log_told(log) for log in call.logs]
+    if None in logs:
+        raise ChainFault("bad_answer", "a log that is none")
+    return [log for log in logs if log is not None]
+
+
+PARTS: dict[str, Callable[[CallAnswer], object]] = {
+    "outcome": lambda call: call.ok, "gas": lambda call: call.gas_used, "answer": lambda call: call.data, "logs": _logged,
+}  # fmt: skip
+"""What a call did, in the order in which it is compared."""

@@ -24,13 +24,15 @@ class TwoLanes(Wire):
     def __init__(self) -> None:
         super().__init__()
         self.asked: Counter[str] = Counter()
-        self.lying = self.dead = ""
+        self.lying = self.dead = self.mumbling = ""
 
     async def post(self, lane, body: bytes, deadline_ms: int) -> bytes:
         self.asked[lane.name] += b"eth_simulateV1" in body
         if lane.name == self.dead:
             raise ChainFault("dead", "no answer")
         raw = await super().post(lane, body, deadline_ms)
+        if lane.name == self.mumbling and b"eth_simulateV1" in body:
+            return raw.replace(b'"topics"', b'"subjects"')
         if lane.name != self.lying or b"eth_simulateV1" not in body:
             return raw
         told = orjson.loads(raw)
@@ -84,6 +86,13 @@ async def test_a_second_lane_that_is_dead_says_nothing(two):
     two.wire.dead = "b"
     events = await decided(two)
     assert isinstance(outcome(events), FillCredited) and not [event for event in events if isinstance(event, LanesCompared)]
+
+
+async def test_a_second_lane_whose_logs_are_none_says_nothing(two):
+    two.wire.mumbling = "b"
+    events = await decided(two)
+    assert isinstance(outcome(events), FillCredited) and not [event for event in events if isinstance(event, LanesCompared)]
+    assert two.wire.asked["b"] == 1 and not any(state.barred for state in two.desk.rpc.lanes)
 
 
 async def test_one_lane_has_nobody_to_be_compared_with(ground):
