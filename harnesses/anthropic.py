@@ -14,7 +14,7 @@ from harnesses.endpoint import StepLimits
 from harnesses.http import TransportFault
 from harnesses.message import Message, Reply, Stop, ToolCall, Usage
 from harnesses.provider import ProviderFault
-from harnesses.reading import AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of
+from harnesses.reading import AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of, with_first_calls
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
 from harnesses.usage import anthropic_usage, with_reasoning
@@ -179,7 +179,7 @@ class AnthropicReading(AnswerReading):
         answered = text + "".join(call.name + call.arguments_text for call in calls)
         usage = usage and with_reasoning(usage, reasoned, answered)
         stop = _STOPS.get(self._stop, "other") if self._stop else ("tools" if calls else "end")
-        native = _with_calls([block for block in blocks if block.get("type") != "text" or text_of(block.get("text")).strip()], len(calls))
+        native = [block for block in with_first_calls(blocks, "tool_use", len(calls)) if block.get("type") != "text" or text_of(block.get("text")).strip()]
         thought = any(block.get("type") not in ("text", "tool_use") for block in native)
         return Reply(text, calls, usage, stop, self._model, native if thought else None, reasoned)
 
@@ -207,13 +207,6 @@ class AnthropicReading(AnswerReading):
 
     def _finished(self, index: int, block: Record) -> Record:
         return {**block, "input": self._pieces[index]} if self._pieces.get(index) else block
-
-
-def _with_calls(blocks: Sequence[Record], count: int) -> list[Record]:
-    """Blocks with no more calls than were read, so that each that goes back has its answer."""
-    calls = [place for place, block in enumerate(blocks) if block.get("type") == "tool_use"]
-    left_out = set(calls[count:])
-    return [block for place, block in enumerate(blocks) if place not in left_out]
 
 
 def _call(block: Record) -> ToolCall:

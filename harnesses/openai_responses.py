@@ -15,7 +15,7 @@ from harnesses.endpoint import StepLimits
 from harnesses.http import TransportFault
 from harnesses.message import Message, Reply, Stop, ToolCall, Usage
 from harnesses.provider import ProviderFault
-from harnesses.reading import CALLS_READ_MAX, AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of
+from harnesses.reading import CALLS_READ_MAX, AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of, with_first_calls
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
 from harnesses.usage import responses_usage
@@ -153,8 +153,7 @@ class ResponsesReading(AnswerReading):
         text = "".join(_said(item) for item in items if item.get("type") == "message")
         calls = bounded_calls(_call(item) for item in items if item.get("type") == "function_call")
         reasoned = "".join(text_of(item.get("summary")) for item in items if item.get("type") == "reasoning")
-        past = [item for item in items if item.get("type") == "function_call"][len(calls) :]
-        items = [item for item in items if not any(item is late for late in past)] if past else items
+        items = with_first_calls(items, "function_call", len(calls))
         native = [item for item in items if item.get("type") in ("message", "function_call") or item.get("encrypted_content")]
         thought = any(item.get("type") == "reasoning" for item in native)
         named = text_of(response.get("model"))

@@ -5,12 +5,12 @@ Which of the two it is, its first letter says: a server may ignore what it was a
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from harnesses.http import TransportFault
@@ -170,6 +170,12 @@ def whole_json(text: str) -> bool:
     return True
 
 
+def with_first_calls(items: Iterable[Record], kind: str, count: int) -> list[Record]:
+    """Items of an answer with no more calls, which are those of type `kind`, than were read: each that goes back has its answer."""
+    left = itertools.count(count, -1)
+    return [item for item in items if item.get("type") != kind or next(left) > 0]
+
+
 def bounded_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
     """The first calls of an answer: more than any limit takes are not even read, so that none of them costs anybody time."""
-    return tuple(islice(calls, CALLS_READ_MAX))
+    return tuple(itertools.islice(calls, CALLS_READ_MAX))
