@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 
 from eth_hash.auto import keccak
 
 _FORM = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
+
+
+def derived(words: str) -> str:
+    """The address that some words stand for; nobody holds its key, and who does not know the words cannot tell it."""
+    return "0x" + sha256(words.encode()).hexdigest()[24:]
 
 
 def is_address(text: str) -> bool:

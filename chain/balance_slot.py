@@ -9,7 +9,6 @@ Source: 001 §2.2 and EIP-2930; design §6.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any
 from eth_utils import keccak
 
 from chain import calldata
-from chain.address import is_address
+from chain.address import derived, is_address
 from chain.header import Header
 from chain.network import READER
 from chain.rpc import METHOD_MISSING, RpcDoor, RpcRefused, of_the_contract
@@ -233,7 +232,7 @@ def _hold_to_the_method(refused: RpcRefused) -> None:
 
 def throw_away(token: str, number: int, reader: str = READER) -> str:
     """An address for searching, of no further use."""
-    return "0x" + hashlib.sha256(f"seeker {number} of {token} for {reader}".encode()).hexdigest()[24:]
+    return derived(f"seeker {number} of {token} for {reader}")
 
 
 def _balance_request(token: str, owner: str, writes: Sequence[SlotWrite], pin: Header, reader: str) -> tuple[str, list[Any]]:

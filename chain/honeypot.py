@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chain.address import derived
 from chain.balance_slot import BalanceSlot
 from chain.header import Header
 from chain.network import Network
@@ -55,7 +56,7 @@ class Verdict:
 
 def ghost_of(wallet: str, reader: str) -> str:
     """The address that buys in the wallet's place; as little known as the reader's."""
-    return "0x" + hashlib.sha256(f"ghost of {wallet} for {reader}".encode()).hexdigest()[24:]
+    return derived(f"ghost of {wallet} for {reader}")
 
 
 def another_randao(pin: Header) -> str:

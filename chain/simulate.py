@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from chain import calldata
+from chain.address import derived
 from chain.gas import REQUEST_GAS_MAX, VIEW_GAS_LIMIT
 from chain.header import Header
 from chain.network import READER, Network
@@ -181,8 +181,7 @@ def lens_of(token: str, reader: str = READER) -> tuple[str, str]:
     """An address and the code put there by override: it asks a token what it was asked itself, and tells the first word of the answer.
 
     It asks so that the token cannot write anything, as other contracts ask: a token that did would know that it is being watched."""
-    address = "0x" + sha256(f"lens of {token} for {reader}".encode()).hexdigest()[24:]
-    return address, f"0x365f5f3760205f365f73{token[2:]}5afa601f3d1116602b575f5ffd5b60205ff3"
+    return derived(f"lens of {token} for {reader}"), f"0x365f5f3760205f365f73{token[2:]}5afa601f3d1116602b575f5ffd5b60205ff3"
 
 
 def slot_override(writes: Sequence[SlotWrite]) -> dict[str, Any]:

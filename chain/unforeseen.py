@@ -8,14 +8,14 @@ Source: ONC-29.
 from __future__ import annotations
 
 from dataclasses import replace
-from hashlib import sha256
 
+from chain.address import derived
 from chain.network import Network
 
 
 def address_of(secret: str, role: str) -> str:
     """The address of one role under a secret."""
-    return "0x" + sha256(f"{role} of {secret}".encode()).hexdigest()[24:]
+    return derived(f"{role} of {secret}")
 
 
 def watched_from(network: Network, secret: str) -> Network:

@@ -66,7 +66,7 @@ class Frame:
 
     __slots__ = (
         "run", "state", "program", "code", "address", "caller", "value", "data", "gas", "static", "depth", "pc", "stack", "memory",
-        "returned", "output", "ok", "running", "mark", "logs_mark", "refund_mark", "child", "resume", "creates", "kept_gas", "program_counter",
+        "returned", "output", "ok", "running", "mark", "logs_mark", "refund_mark", "child", "resume", "creates",
     )  # fmt: skip
 
     def __init__(

@@ -18,7 +18,6 @@ from chain.evm.program import BINARY, DUP, FULL, JUMP, JUMPI, NOTHING, PC, POP, 
 from chain.evm.rules import (
     ADDRESS_MASK,
     BLOCK_HASHES,
-    GAS_COLD_ADDRESS,
     GAS_COLD_WORD,
     GAS_COPY_WORD,
     GAS_EXP_BYTE,
@@ -133,7 +132,7 @@ def _gives(what: Callable[[Frame], int]) -> Callable[[Frame], None]:
 
 
 def _touch(f: Frame, address: int) -> None:
-    f.charge(GAS_WARM if f.state.warm_address(address) else GAS_COLD_ADDRESS)
+    f.charge(calls.touch_gas(f.run, address))
 
 
 def _balance(f: Frame) -> None:

@@ -8,9 +8,9 @@ Source: the execution API's `eth_simulateV1`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from chain.address import derived
 from chain.calldata import hex_bytes, hex_int
 from chain.evm.rules import CODE_EMPTY
 from chain.evm.state import Account, Word
@@ -23,7 +23,7 @@ READ_WORDS = "0x5f5b36811460135780355481526020016001565b365ff3"
 """Code that returns the words of the slots in its calldata."""
 READ_ACCOUNTS = "0x5f5b368114602057803580318260011b523f8160011b602001526020016001565b3660011b5ff3"
 """Code that returns balance and code hash of each address in its calldata."""
-READER = "0x" + sha256(b"reader of accounts").hexdigest()[24:]
+READER = derived("reader of accounts")
 GAS_PER_WORD, GAS_PER_ACCOUNT, GAS_BESIDE = 2_600, 3_200, 100_000
 
 Request = tuple[str, list[Any]]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
+from chain.address import derived
 from chain.candidates import Part
 from chain.header import Header
 from chain.paths import Hop
@@ -238,4 +238,4 @@ def _way(part: Part) -> WayTaken:
 
 def stand_in_of(trade: Trade) -> str:
     """The address that runs an earlier trade again: one for each, so that no limit on holdings or pace binds that did not then."""
-    return "0x" + sha256(f"stand-in of {trade.order_id}".encode()).hexdigest()[24:]
+    return derived(f"stand-in of {trade.order_id}")
