@@ -62,6 +62,12 @@ class Journal(Protocol):
         ...
 
 
+def is_sealed(journal: Journal) -> bool:
+    """Tell whether a window's record has its end; reads the last record alone."""
+    seq, _ = journal.head()
+    return seq > 0 and any(record.kind == SEAL for record in journal.read(seq - 1))
+
+
 def link_of(previous: str, kind: str, body: bytes) -> str:
     """Compute a record's link from the one before it."""
     return sha256(bytes.fromhex(previous) + kind.encode() + body).hexdigest()
