@@ -162,19 +162,21 @@ def _anywhere_in_data(turn: Turn, sheet: Sheet) -> str:
 
 def orders_affordable(turn: Turn, sheet: Sheet) -> str:
     """Every order is affordable: in order, against the book shown, own sells not counted, the exit reserve kept (ONC-27)."""
-    decision = _decision(turn, sheet)
-    if decision is None:
-        return "there is no decision"
-    purse = _Purse.of(sheet, Seen.of(turn, sheet).sides if decision.orders else {})
-    return next((why for order in decision.orders if (why := purse.take(order))), "")
+    return _affordable(turn, sheet, liquidity=True)
 
 
 def _affordable_without_liquidity(turn: Turn, sheet: Sheet) -> str:
     """The check's first edition: liquidity orders were not in force."""
+    return _affordable(turn, sheet, liquidity=False)
+
+
+def _affordable(turn: Turn, sheet: Sheet, *, liquidity: bool) -> str:
     decision = _decision(turn, sheet)
     if decision is None:
         return "there is no decision"
-    purse = _Purse.of(sheet, None)
+    if not decision.orders:
+        return ""
+    purse = _Purse.of(sheet, Seen.of(turn, sheet).sides if liquidity else None)
     return next((why for order in decision.orders if (why := purse.take(order))), "")
 
 

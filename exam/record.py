@@ -80,9 +80,9 @@ class Sittings:
         passed: ExamPass | None = None
         begun = 0
         for record, body in self._lines():
-            if (body.get("provider"), body.get("model"), body.get("harness_sha256")) != (stack.provider, stack.model, stack.harness_sha256):
+            if not _who(stack).items() <= body.items():
                 continue
-            begun += record.kind == BEGUN or (record.kind == KIND and body["schema"] == FIRST_SCHEMA)
+            begun += _begins(record, body)
             if record.kind == DRIFTED:
                 passed = None
             elif record.kind == KIND and body["verdict"]["standing"] == PASS and body.get("published_sha256", body["exam_sha256"]) == exam:
@@ -95,7 +95,7 @@ class Sittings:
         fresh = [sheet for sheet in sheets if sheet not in published]
 
         def body(records: Sequence[Record]) -> Sitting:
-            count = sum(record.kind == BEGUN or (record.kind == KIND and json.loads(record.body)["schema"] == FIRST_SCHEMA) for record in records)
+            count = sum(_begins(record, json.loads(record.body)) for record in records)
             return begun_of(f"s{count + 1}", candidate, sheets, published, ts_ms)
 
         return self._append(BEGUN, body, {sheet.sha256: sheet.encoded for sheet in fresh})[1]
@@ -117,12 +117,11 @@ class Sittings:
         """Write down that a host answered as another model than the one that passed; false where that is known already.
 
         Raises: StoreFault, CorruptJournal."""
-        who = {"provider": stack.provider, "model": stack.model, "harness_sha256": stack.harness_sha256}
-        known = [body for record, body in self._lines() if record.kind == DRIFTED]
-        if any(body["window"] == window and {name: body[name] for name in who} == who for body in known):
+        found = {**_who(stack), "window": window}
+        if any(record.kind == DRIFTED and found.items() <= body.items() for record, body in self._lines()):
             return False
-        told = {"was": plain_text(was, WHY_CHARS_MAX), "now": plain_text(now, WHY_CHARS_MAX), "window": window, "ts_ms": ts_ms}
-        self._append(DRIFTED, lambda _: {"schema": SCHEMA, **who, **told}, {})
+        told = {"was": plain_text(was, WHY_CHARS_MAX), "now": plain_text(now, WHY_CHARS_MAX), "ts_ms": ts_ms}
+        self._append(DRIFTED, lambda _: {"schema": SCHEMA, **found, **told}, {})
         return True
 
     def _lines(self) -> list[tuple[Record, dict[str, Any]]]:
@@ -175,6 +174,16 @@ class Sittings:
             yield file
         finally:
             os.close(file)
+
+
+def _who(stack: Stack) -> dict[str, str]:
+    """The fields of a line that name who sat."""
+    return {"provider": stack.provider, "model": stack.model, "harness_sha256": stack.harness_sha256}
+
+
+def _begins(record: Record, body: Mapping[str, Any]) -> bool:
+    """Whether a line is the first of a sitting; the first edition wrote one line a sitting."""
+    return record.kind == BEGUN or (record.kind == KIND and body["schema"] == FIRST_SCHEMA)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -178,13 +178,13 @@ class HttpDoor:
                         raise ProviderFault("answered in an encoding that was not asked for")
                     async for chunk in response.aiter_raw():
                         _keep(wire, chunk)
-                        if await (asyncio.to_thread(reading.feed, chunk) if len(chunk) >= THREAD_BYTES_MIN else _at_once(reading.feed, chunk)):
+                        if await _beside(len(chunk), reading.feed, chunk):
                             break
             except httpx.TransportError as error:
                 return self._after_loss(reading, error)
             except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
                 raise ProviderFault(f"could not be asked: {type(error).__name__}") from None
-            return await (asyncio.to_thread(reading.end) if len(wire.answer) >= THREAD_BYTES_MIN else _at_once(reading.end))
+            return await _beside(len(wire.answer), reading.end)
 
     @asynccontextmanager
     async def _slot(self, wire: Wire) -> AsyncIterator[None]:
@@ -235,8 +235,9 @@ class HttpDoor:
         return self._client
 
 
-async def _at_once(read: Callable[..., T], *given: object) -> T:
-    return read(*given)
+async def _beside(size: int, read: Callable[..., T], *given: object) -> T:
+    """Read so many bytes: many beside the loop, few at once."""
+    return await asyncio.to_thread(read, *given) if size >= THREAD_BYTES_MIN else read(*given)
 
 
 def retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:

@@ -76,13 +76,22 @@ def usage_in(said: Record) -> Usage | None:
 
 
 def chat_usage(said: object) -> Usage | None:
-    """Read a `usage` object of chat completions, under any host's names; none when there is none that can be read."""
-    return _inclusive(said)
+    """Read a `usage` object in which the input holds what was cached, under any host's names; none when there is none that can be read."""
+    record = said if isinstance(said, dict) else {}
+    name, spent = _first(record, INPUT)
+    _, output = _first(record, OUTPUT)
+    if spent is None or output is None:
+        return None
+    cached, written, reasoning = (_most(record, names) for names in (CACHED, WRITTEN, REASONING))
+    if name in OUTSIDE:
+        spent += cached
+    output, wrong = _output(record, spent, output, reasoning)
+    wrong |= cached + written > spent
+    return Usage(max(spent, cached + written), cached, written, output, reasoning, _flags(wrong))
 
 
-def responses_usage(said: object) -> Usage | None:
-    """Read a `usage` object of OpenAI responses; none when there is none that can be read."""
-    return _inclusive(said)
+responses_usage = chat_usage
+"""Responses of OpenAI count as chat completions do, under names of their own."""
 
 
 def anthropic_usage(said: object) -> Usage | None:
@@ -122,21 +131,6 @@ def with_reasoning(usage: Usage, shown: str, answered: str) -> Usage:
     share = usage.output_tokens * len(shown) // (len(shown) + len(answered))
     flags = tuple(sorted({*usage.flags, "reasoning_estimated"}))
     return Usage(usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens, share, flags)
-
-
-def _inclusive(said: object) -> Usage | None:
-    """Counts of a flavour in which the input holds what was cached."""
-    record = said if isinstance(said, dict) else {}
-    name, spent = _first(record, INPUT)
-    _, output = _first(record, OUTPUT)
-    if spent is None or output is None:
-        return None
-    cached, written, reasoning = (_most(record, names) for names in (CACHED, WRITTEN, REASONING))
-    if name in OUTSIDE:
-        spent += cached
-    output, wrong = _output(record, spent, output, reasoning)
-    wrong |= cached + written > spent
-    return Usage(max(spent, cached + written), cached, written, output, reasoning, _flags(wrong))
 
 
 def _output(record: Record, spent: int, output: int, reasoning: int) -> tuple[int, bool]:
