@@ -12,9 +12,10 @@ A handle of the simulation, `(block, call)`, is the place of its call in `calls`
 
 from chain.evm.execute import AccountWrite, LocalCall, LocalLog, Read, Write
 from chain.evm.local import Executed, LocalEvm, NotCovered, difference, same_as_node
+from chain.evm.recorded import NotRecorded, Recorded, Traded, difference_from, recorded_in, traded
 from chain.evm.witness import Verified, Witness, WitnessWrong, verify
 
 __all__ = [
-    "AccountWrite", "Executed", "LocalCall", "LocalEvm", "LocalLog", "NotCovered", "Read", "Verified", "Witness", "WitnessWrong", "Write",
-    "difference", "same_as_node", "verify",
+    "AccountWrite", "Executed", "LocalCall", "LocalEvm", "LocalLog", "NotCovered", "NotRecorded", "Read", "Recorded", "Traded",
+    "Verified", "Witness", "WitnessWrong", "Write", "difference", "difference_from", "recorded_in", "same_as_node", "traded", "verify",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ Source: EIP-1186.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -57,8 +58,9 @@ class Executed:
 class LocalEvm:
     """One network's local EVM."""
 
-    def __init__(self, door: RpcDoor, chain_id: int) -> None:
-        self._door, self._chain_id = door, chain_id
+    def __init__(self, door: RpcDoor, chain_id: int, *, apart: bool = False) -> None:
+        """Prepare it; `apart` executes in a thread, for who is in no hurry and runs one simulation after another."""
+        self._door, self._chain_id, self._apart = door, chain_id, apart
         self._codes = Codes()
         self._pinned: OrderedDict[str, Pinned] = OrderedDict()
         self._programs: dict[bytes, Program] = {}
@@ -66,22 +68,27 @@ class LocalEvm:
 
     async def run(self, simulation: Simulation) -> Executed | NotCovered:
         """Run a simulation. Raises: ChainFault when the node fails, or sends what proves nothing."""
+        return await self.run_blocks(simulation.pin.block_hash, simulation.blocks)
+
+    async def run_blocks(self, block_hash: str, blocks: list[dict[str, Any]]) -> Executed | NotCovered:
+        """Run the blocks of a request as it was written. Raises: ChainFault as `run` does."""
         try:
-            return await self._run(simulation)
+            return await self._run(block_hash, blocks)
         except NotCoveredHere as reason:
             return NotCovered(str(reason))
         except RpcRefused as refused:
             return NotCovered(f"the node refused: {refused.message}")
 
-    async def _run(self, simulation: Simulation) -> Executed | NotCovered:
-        pinned, trips = await self._at(simulation.pin.block_hash)
-        chain, blocks = chain_of(pinned.header, self._chain_id), simulation.blocks
+    async def _run(self, block_hash: str, blocks: list[dict[str, Any]]) -> Executed | NotCovered:
+        pinned, trips = await self._at(block_hash)
+        chain = chain_of(pinned.header, self._chain_id)
         missing = self._guess(pinned, blocks)
         for _ in range(ROUNDS_MAX):
             if missing:
                 await pinned.fetch(self._door, missing, self._codes)
                 trips += 1
-            outcome = execute(chain, pinned.known, blocks, self._programs)
+            work = chain, pinned.known, blocks, self._programs
+            outcome = await asyncio.to_thread(execute, *work) if self._apart else execute(*work)
             missing = outcome.missing
             if len(missing) > MISSING_MAX:
                 return NotCovered(f"it asks for more than {MISSING_MAX} accounts and words at once")
@@ -142,9 +149,14 @@ def same_as_node(executed: Executed, simulated: Simulated) -> bool:
 
 def difference(executed: Executed, simulated: Simulated) -> str:
     """The first thing that a call did otherwise here than the node says; empty where there is none."""
-    if [len(row) for row in executed.calls] != [len(row) for row in simulated.rows]:
+    return difference_of(executed.calls, simulated.rows)
+
+
+def difference_of(calls: Sequence[Sequence[LocalCall]], rows: Sequence[Sequence[CallAnswer]]) -> str:
+    """The same of calls and answers alone."""
+    if [len(row) for row in calls] != [len(row) for row in rows]:
         return "another number of calls"
-    for block, (row, answers) in enumerate(zip(executed.calls, simulated.rows, strict=True)):
+    for block, (row, answers) in enumerate(zip(calls, rows, strict=True)):
         for place, (call, answer) in enumerate(zip(row, answers, strict=True)):
             if found := _different(call, answer):
                 return f"call {place} of block {block}: {found}"

@@ -40,6 +40,8 @@ class Verified:
     blocks: list[dict[str, Any]]
     """As the request had them: whoever reads a witness compares them with what was to be proven."""
     calls: list[list[LocalCall]]
+    block: int
+    """The block's number, by its header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def verify(blob: bytes, block_hash: str, codes: Iterable[bytes] = ()) -> Verifie
     again = witness_of(pinned, witness.chain_id, blocks, outcome.touched, outcome.calls)
     if again.encode() != _with_codes(witness, again).encode():
         raise WitnessWrong("it holds what its calls do not ask for")
-    return Verified(block_hash, witness.chain_id, blocks, outcome.calls)
+    return Verified(block_hash, witness.chain_id, blocks, outcome.calls, pinned.header.block)
 
 
 def results_hash(calls: Sequence[Sequence[LocalCall]]) -> bytes:

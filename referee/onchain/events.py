@@ -676,6 +676,26 @@ class PoolsCrossed(Event):
     pools: tuple[PoolCrossed, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WitnessKept(Event):
+    """A recorded simulation was run again on proven state: what is kept proves it without the node (`referee prove`)."""
+
+    order_id: str
+    """Empty for a liquidation."""
+    what: str
+    """fill, gate or liquidation."""
+    evidence_sha256: str
+    """The recorded simulations that it proves."""
+    block_hash: str
+    """The block that they were run on; empty where that is not told."""
+    witnesses: tuple[str, ...]
+    """SHA-256 of a witness for each simulation, in their order, code apart; empty when one of them is not covered."""
+    codes: tuple[str, ...]
+    """SHA-256 of every contract's code that they run."""
+    not_covered: str
+    """Why there is no witness; empty when there is."""
+
+
 # --- marks and scores -----------------------------------------------------------------------------------------------
 
 
@@ -771,5 +791,5 @@ KINDS: tuple[type[Event], ...] = (
     WindowOpened, RunOpened, PassShown, PlanWritten, WindowPaused, WindowResumed, TurnAbandoned, ReorgSeen, ClockJumped, NetworkFaulted,
     LanesCompared, NetworkRecovered, Woken, TickMissed, BundleShown, StepTaken, StepCounted, ToolCalled, TurnPlayed, DecisionTaken, DecisionMalformed,
     TurnUnavailable, BoardTaken, GateTaken, RouteSimulated, RouteReverted, RouteUnprovable, FillCredited, OrderRefused,
-    OrderNotFilled, PoolsCrossed, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,
+    OrderNotFilled, PoolsCrossed, WitnessKept, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,
 )  # fmt: skip

@@ -1,0 +1,122 @@
+"""The witnessing: every simulation that a fill, a gate or a liquidation stands on is run again on proven state, and what proves it is kept.
+
+It runs beside the window, one after another and when no order is under way. Nobody waits for it but the end of the window,
+and nothing rests on it: what cannot be run again truly, or comes out otherwise than the node said, is proven by the node only.
+Source: design §5–6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from chain.evm import NotCovered, NotRecorded, Recorded, Witness, difference_from, recorded_in
+from ledgers.errors import ChainFault
+from ledgers.identity import sha256_hex
+from ledgers.plain_text import plain_text
+from referee.onchain.events import GateTaken, RouteSimulated, WindowLiquidated, WitnessKept
+from referee.onchain.following import quiet
+from referee.onchain.live import LiveWindow, Witnessed
+from referee.onchain.recording import record
+
+FILL, GATE, LIQUIDATION = "fill", "gate", "liquidation"
+WHAT = {RouteSimulated: FILL, GateTaken: GATE, WindowLiquidated: LIQUIDATION}
+LAST_S_MAX = 60
+"""So long the end of a window waits for the witnesses that are still owed."""
+GAS_MAX = 20_000_000
+"""What burns more is left to the node: run here it would take seconds."""
+REASON_CHARS_MAX = 300
+
+
+class _Uncovered(Exception):
+    """A simulation has no witness; the message tells why."""
+
+
+@asynccontextmanager
+async def witnessing(live: LiveWindow) -> AsyncIterator[None]:
+    """Keep witnesses while the window is played, and those that are owed at its end."""
+    if live.evm is None:
+        yield
+        return
+    keeping = asyncio.create_task(_keep_all(live))
+    try:
+        yield
+        if not live.pausing.is_set():
+            await _last(live, keeping)
+    finally:
+        keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeping
+
+
+async def _last(live: LiveWindow, keeping: asyncio.Task[None]) -> None:
+    """Wait until nothing is owed any more, but not for long."""
+    kept = asyncio.create_task(live.witnesses_owed.join())
+    await asyncio.wait({kept, keeping}, timeout=LAST_S_MAX, return_when=asyncio.FIRST_COMPLETED)
+    kept.cancel()
+
+
+async def _keep_all(live: LiveWindow) -> None:
+    seen, owed = set[str](), live.witnesses_owed
+    while True:
+        events = [await owed.get()]
+        await quiet(live)
+        while not owed.empty():
+            events.append(owed.get_nowait())
+        for event in events:
+            evidence = evidence_of(event)
+            if evidence and evidence not in seen and drawn(live, event):
+                seen.add(evidence)
+                await keep(live, event)
+            owed.task_done()
+
+
+def evidence_of(event: Witnessed) -> str:
+    """SHA-256 of the evidence that an event stands on; empty where it has none."""
+    return event.digest if isinstance(event, GateTaken) else event.evidence_sha256
+
+
+def drawn(live: LiveWindow, event: Witnessed) -> bool:
+    """Whether an event is among those that are witnessed; all events of an order are, or none."""
+    seed = event.run_id if isinstance(event, WindowLiquidated) else event.order_id
+    return int(sha256_hex(f"witness/{seed}".encode()), 16) % live.witness_one_in == 0
+
+
+async def keep(live: LiveWindow, event: Witnessed) -> None:
+    """Run the recorded simulations of an event again and record what proves them, or why nothing does. Raises: StoreFault."""
+    block_hash, blobs, codes, witnesses, not_covered = "", dict[str, bytes](), set[str](), list[str](), ""
+    try:
+        evidence = live.journal.blob(evidence_of(event))
+        for recorded in recorded_in(evidence or b""):
+            block_hash = recorded.block_hash
+            witness = await _witness(live, recorded)
+            packed = await asyncio.to_thread(witness.encode, codes=False)
+            parts = {sha256_hex(part): part for part in (packed, *witness.codes)}
+            blobs |= parts
+            witnesses.append(sha256_hex(packed))
+            codes |= parts.keys() - {witnesses[-1]}
+    except (_Uncovered, NotRecorded, ChainFault) as reason:
+        not_covered = str(reason)
+    except Exception as error:  # noqa: BLE001 nothing of it may reach the window
+        not_covered = f"it could not be run: {type(error).__name__}"
+    if not_covered:
+        blobs, witnesses, codes = {}, [], set()
+    await record(live, WitnessKept(
+        run_id=event.run_id, ts_ms=live.clock.now_ms(), order_id="" if isinstance(event, WindowLiquidated) else event.order_id,
+        what=WHAT[type(event)], evidence_sha256=evidence_of(event), block_hash=block_hash, witnesses=tuple(witnesses), codes=tuple(sorted(codes)),
+        not_covered=plain_text(not_covered, REASON_CHARS_MAX),
+    ), blobs=blobs)  # fmt: skip
+
+
+async def _witness(live: LiveWindow, recorded: Recorded) -> Witness:
+    assert live.evm is not None
+    used = sum(call.gas_used for row in recorded.rows for call in row)
+    if used > GAS_MAX:
+        raise _Uncovered(f"it used {used} gas, more than {GAS_MAX}")
+    found = await live.evm.run_blocks(recorded.block_hash, recorded.blocks)
+    if isinstance(found, NotCovered):
+        raise _Uncovered(found.reason)
+    if differs := difference_from(recorded, found.calls):
+        raise _Uncovered(f"differs: {differs}")
+    return await asyncio.to_thread(found.witness)
