@@ -13,9 +13,10 @@ A handle of the simulation, `(block, call)`, is the place of its call in `calls`
 from chain.evm.execute import AccountWrite, LocalCall, LocalLog, Read, Write
 from chain.evm.local import Executed, LocalEvm, NotCovered, difference, same_as_node
 from chain.evm.recorded import NotRecorded, Recorded, Traded, difference_from, recorded_in, traded
-from chain.evm.witness import Verified, Witness, WitnessWrong, verify
+from chain.evm.witness import Verified, Witness, WitnessWrong, read_shared, shared, verify
 
 __all__ = [
     "AccountWrite", "Executed", "LocalCall", "LocalEvm", "LocalLog", "NotCovered", "NotRecorded", "Read", "Recorded", "Traded",
-    "Verified", "Witness", "WitnessWrong", "Write", "difference", "difference_from", "recorded_in", "same_as_node", "traded", "verify",
+    "Verified", "Witness", "WitnessWrong", "Write", "difference", "difference_from", "read_shared", "recorded_in", "same_as_node",
+    "shared", "traded", "verify",
 ]  # fmt: skip

@@ -52,10 +52,10 @@ class Traded:
 
 
 def recorded_in(evidence: bytes) -> list[Recorded]:
-    """The simulations of a piece of evidence, in its order. Raises: NotRecorded."""
+    """The simulations of a piece of evidence, in its order; none where nothing had to be asked. Raises: NotRecorded."""
     try:
         asked = list(_asked(orjson.loads(evidence)))
-        if not 0 < len(asked) <= SIMULATIONS_MAX:
+        if len(asked) > SIMULATIONS_MAX:
             raise NotRecorded(f"it holds {len(asked)} simulations")
         return [_recorded(each["params"], each["answer"]) for each in asked]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:

@@ -689,7 +689,9 @@ class WitnessKept(Event):
     block_hash: str
     """The block that they were run on; empty where that is not told."""
     witnesses: tuple[str, ...]
-    """SHA-256 of a witness for each simulation, in their order, code apart; empty when one of them is not covered."""
+    """SHA-256 of a witness for each simulation, in their order, code and trie nodes apart; empty when one is not covered, or there is none."""
+    nodes: str
+    """SHA-256 of the trie nodes that they share; empty without witnesses."""
     codes: tuple[str, ...]
     """SHA-256 of every contract's code that they run."""
     not_covered: str

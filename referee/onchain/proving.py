@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chain.evm import NotRecorded, Traded, Verified, WitnessWrong, difference_from, recorded_in, traded, verify
+from chain.evm import NotRecorded, Traded, Verified, WitnessWrong, difference_from, read_shared, recorded_in, traded, verify
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
@@ -151,12 +151,13 @@ class Court:
         if kept.not_covered:
             raise _NodeOnly(kept.not_covered)
         recorded, codes = recorded_in(self._bytes(evidence)), [self._bytes(code) for code in kept.codes]
-        if not recorded or len(recorded) != len(kept.witnesses):
+        nodes = read_shared(self._bytes(kept.nodes)) if kept.nodes else []
+        if len(recorded) != len(kept.witnesses):
             raise _Differs(f"{len(kept.witnesses)} witnesses of {len(recorded)} simulations")
         done = []
         for asked, witness in zip(recorded, kept.witnesses, strict=True):
             _same("block hash", {asked.block_hash, kept.block_hash}, {pin.block_hash})
-            again = verify(self._bytes(witness), pin.block_hash, codes)
+            again = verify(self._bytes(witness), pin.block_hash, codes, nodes)
             _same("chain", again.chain_id, self._chain_id)
             _same("block", again.block, pin.block)
             if again.blocks != asked.blocks:

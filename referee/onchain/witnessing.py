@@ -8,10 +8,10 @@ Source: design §5–6.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from chain.evm import NotCovered, NotRecorded, Recorded, Witness, difference_from, recorded_in
+from chain.evm import NotCovered, NotRecorded, Recorded, Witness, difference_from, recorded_in, shared
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.plain_text import plain_text
@@ -85,28 +85,28 @@ def drawn(live: LiveWindow, event: Witnessed) -> bool:
 
 async def keep(live: LiveWindow, event: Witnessed) -> None:
     """Run the recorded simulations of an event again and record what proves them, or why nothing does. Raises: StoreFault."""
-    block_hash, blobs, codes, witnesses, not_covered = "", dict[str, bytes](), set[str](), list[str](), ""
+    block_hash, kept, not_covered = "", list[Witness](), ""
     try:
-        evidence = live.journal.blob(evidence_of(event))
-        for recorded in recorded_in(evidence or b""):
+        for recorded in recorded_in(live.journal.blob(evidence_of(event)) or b""):
             block_hash = recorded.block_hash
-            witness = await _witness(live, recorded)
-            packed = await asyncio.to_thread(witness.encode, codes=False)
-            parts = {sha256_hex(part): part for part in (packed, *witness.codes)}
-            blobs |= parts
-            witnesses.append(sha256_hex(packed))
-            codes |= parts.keys() - {witnesses[-1]}
+            kept.append(await _witness(live, recorded))
     except (_Uncovered, NotRecorded, ChainFault) as reason:
-        not_covered = str(reason)
+        kept, not_covered = [], str(reason)
     except Exception as error:  # noqa: BLE001 nothing of it may reach the window
-        not_covered = f"it could not be run: {type(error).__name__}"
-    if not_covered:
-        blobs, witnesses, codes = {}, [], set()
+        kept, not_covered = [], f"it could not be run: {type(error).__name__}"
+    packed, nodes, codes = await asyncio.to_thread(_packed, kept)
+    blobs = {sha256_hex(part): part for part in (*packed, *nodes, *codes)}
     await record(live, WitnessKept(
         run_id=event.run_id, ts_ms=live.clock.now_ms(), order_id="" if isinstance(event, WindowLiquidated) else event.order_id,
-        what=WHAT[type(event)], evidence_sha256=evidence_of(event), block_hash=block_hash, witnesses=tuple(witnesses), codes=tuple(sorted(codes)),
-        not_covered=plain_text(not_covered, REASON_CHARS_MAX),
+        what=WHAT[type(event)], evidence_sha256=evidence_of(event), block_hash=block_hash, witnesses=tuple(map(sha256_hex, packed)),
+        nodes="".join(map(sha256_hex, nodes)), codes=tuple(map(sha256_hex, codes)), not_covered=plain_text(not_covered, REASON_CHARS_MAX),
     ), blobs=blobs)  # fmt: skip
+
+
+def _packed(kept: Sequence[Witness]) -> tuple[list[bytes], list[bytes], list[bytes]]:
+    """Witnesses by themselves, the nodes that they share, if there are any, and every code."""
+    nodes = [shared(node for witness in kept for node in witness.nodes)] if kept else []
+    return [witness.encode(codes=False, nodes=False) for witness in kept], nodes, sorted({code for witness in kept for code in witness.codes})
 
 
 async def _witness(live: LiveWindow, recorded: Recorded) -> Witness:
