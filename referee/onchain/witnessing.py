@@ -8,10 +8,11 @@ Source: design §5–6.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
-from chain.evm import NotCovered, NotRecorded, Recorded, Witness, difference_from, recorded_in, shared
+from chain.evm import LocalEvm, NotCovered, NotRecorded, Recorded, Witness, difference_from, recorded_in, shared
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.plain_text import plain_text
@@ -31,6 +32,15 @@ REASON_CHARS_MAX = 300
 
 class _Uncovered(Exception):
     """A simulation has no witness; the message tells why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What running evidence again led to."""
+
+    block_hash: str
+    kept: tuple[Witness, ...]
+    not_covered: str = ""
 
 
 @asynccontextmanager
@@ -85,36 +95,44 @@ def drawn(live: LiveWindow, event: Witnessed) -> bool:
 
 async def keep(live: LiveWindow, event: Witnessed) -> None:
     """Run the recorded simulations of an event again and record what proves them, or why nothing does. Raises: StoreFault."""
-    block_hash, kept, not_covered = "", list[Witness](), ""
-    try:
-        for recorded in recorded_in(live.journal.blob(evidence_of(event)) or b""):
-            block_hash = recorded.block_hash
-            kept.append(await _witness(live, recorded))
-    except (_Uncovered, NotRecorded, ChainFault) as reason:
-        kept, not_covered = [], str(reason)
-    except Exception as error:  # noqa: BLE001 nothing of it may reach the window
-        kept, not_covered = [], f"it could not be run: {type(error).__name__}"
-    packed, nodes, codes = await asyncio.to_thread(_packed, kept)
-    blobs = {sha256_hex(part): part for part in (*packed, *nodes, *codes)}
-    await record(live, WitnessKept(
-        run_id=event.run_id, ts_ms=live.clock.now_ms(), order_id="" if isinstance(event, WindowLiquidated) else event.order_id,
-        what=WHAT[type(event)], evidence_sha256=evidence_of(event), block_hash=block_hash, witnesses=tuple(map(sha256_hex, packed)),
-        nodes="".join(map(sha256_hex, nodes)), codes=tuple(map(sha256_hex, codes)), not_covered=plain_text(not_covered, REASON_CHARS_MAX),
-    ), blobs=blobs)  # fmt: skip
-
-
-def _packed(kept: Sequence[Witness]) -> tuple[list[bytes], list[bytes], list[bytes]]:
-    """Witnesses by themselves, the nodes that they share, if there are any, and every code."""
-    nodes = [shared(node for witness in kept for node in witness.nodes)] if kept else []
-    return [witness.encode(codes=False, nodes=False) for witness in kept], nodes, sorted({code for witness in kept for code in witness.codes})
-
-
-async def _witness(live: LiveWindow, recorded: Recorded) -> Witness:
     assert live.evm is not None
+    found = await witnesses_of(live.evm, live.journal.blob(evidence_of(event)) or b"")
+    kept, blobs = await asyncio.to_thread(written, event, found, live.clock.now_ms())
+    await record(live, kept, blobs=blobs)
+
+
+def written(event: Witnessed, found: Found, now_ms: int) -> tuple[WitnessKept, dict[str, bytes]]:
+    """Write down what proves an event; with the bytes by SHA-256."""
+    nodes = [shared(node for witness in found.kept for node in witness.nodes)] if found.kept else []
+    codes = sorted({code for witness in found.kept for code in witness.codes})
+    packed = [witness.encode(codes=False, nodes=False) for witness in found.kept]
+    kept = WitnessKept(
+        run_id=event.run_id, ts_ms=now_ms, order_id="" if isinstance(event, WindowLiquidated) else event.order_id,
+        what=WHAT[type(event)], evidence_sha256=evidence_of(event), block_hash=found.block_hash, witnesses=tuple(map(sha256_hex, packed)),
+        nodes="".join(map(sha256_hex, nodes)), codes=tuple(map(sha256_hex, codes)), not_covered=plain_text(found.not_covered, REASON_CHARS_MAX),
+    )  # fmt: skip
+    return kept, {sha256_hex(part): part for part in (*packed, *nodes, *codes)}
+
+
+async def witnesses_of(evm: LocalEvm, evidence: bytes) -> Found:
+    """Run recorded simulations again; a witness for each, or none where one of them has none."""
+    block_hash, kept = "", list[Witness]()
+    try:
+        for recorded in recorded_in(evidence):
+            block_hash = recorded.block_hash
+            kept.append(await _witness(evm, recorded))
+    except (_Uncovered, NotRecorded, ChainFault) as reason:
+        return Found(block_hash, (), str(reason))
+    except Exception as error:  # noqa: BLE001 nothing of it may reach the window
+        return Found(block_hash, (), f"it could not be run: {type(error).__name__}")
+    return Found(block_hash, tuple(kept))
+
+
+async def _witness(evm: LocalEvm, recorded: Recorded) -> Witness:
     used = sum(call.gas_used for row in recorded.rows for call in row)
     if used > GAS_MAX:
         raise _Uncovered(f"it used {used} gas, more than {GAS_MAX}")
-    found = await live.evm.run_blocks(recorded.block_hash, recorded.blocks)
+    found = await evm.run_blocks(recorded.block_hash, recorded.blocks)
     if isinstance(found, NotCovered):
         raise _Uncovered(found.reason)
     if differs := difference_from(recorded, found.calls):
