@@ -52,8 +52,7 @@ async def witnessing(live: LiveWindow) -> AsyncIterator[None]:
     keeping = asyncio.create_task(_keep_all(live))
     try:
         yield
-        if not live.pausing.is_set():
-            await _last(live, keeping)
+        await _last(live, keeping)
     finally:
         keeping.cancel()
         with suppress(asyncio.CancelledError):
@@ -68,18 +67,15 @@ async def _last(live: LiveWindow, keeping: asyncio.Task[None]) -> None:
 
 
 async def _keep_all(live: LiveWindow) -> None:
-    seen, owed = set[str](), live.witnesses_owed
+    seen = set[str]()
     while True:
-        events = [await owed.get()]
-        await quiet(live)
-        while not owed.empty():
-            events.append(owed.get_nowait())
-        for event in events:
-            evidence = evidence_of(event)
-            if evidence and evidence not in seen and drawn(live, event):
-                seen.add(evidence)
-                await keep(live, event)
-            owed.task_done()
+        event = await live.witnesses_owed.get()
+        evidence = evidence_of(event)
+        if evidence and evidence not in seen and drawn(event, live.witness_one_in):
+            seen.add(evidence)
+            await quiet(live)
+            await keep(live, event)
+        live.witnesses_owed.task_done()
 
 
 def evidence_of(event: Witnessed) -> str:
@@ -87,10 +83,10 @@ def evidence_of(event: Witnessed) -> str:
     return event.digest if isinstance(event, GateTaken) else event.evidence_sha256
 
 
-def drawn(live: LiveWindow, event: Witnessed) -> bool:
+def drawn(event: Witnessed, one_in: int) -> bool:
     """Whether an event is among those that are witnessed; all events of an order are, or none."""
     seed = event.run_id if isinstance(event, WindowLiquidated) else event.order_id
-    return int(sha256_hex(f"witness/{seed}".encode()), 16) % live.witness_one_in == 0
+    return int(sha256_hex(f"witness/{seed}".encode()), 16) % one_in == 0
 
 
 async def keep(live: LiveWindow, event: Witnessed) -> None:

@@ -20,7 +20,7 @@ from referee.onchain.events import FillCredited, GateTaken, RouteSimulated, Wind
 from referee.onchain.live import Witnessed
 from referee.onchain.proving import BY_NODE_ONLY, BY_WITNESS, DIFFERS, Proof, proofs_of
 from referee.onchain.valuation import liquidations
-from referee.onchain.witnessing import FILL, GATE, LIQUIDATION, evidence_of, witnesses_of, written
+from referee.onchain.witnessing import FILL, GATE, LIQUIDATION, drawn, evidence_of, witnesses_of, written
 from tests.onchain.ground import WALLET, Ground, Run
 from tests.onchain.lies import Call, lie, more_ether
 from tests.onchain.scene import SIMULATE, scene_on
@@ -177,6 +177,17 @@ async def test_a_fill_that_names_another_simulation_differs(kept):
 async def test_a_liquidation_at_another_block_differs(kept):
     elsewhere = kept.changed(WindowLiquidated, lambda sold: replace(sold, pin=replace(sold.pin, block=sold.pin.block - 1)))
     assert elsewhere.said()[LIQUIDATION] == {DIFFERS}
+
+
+# --- which are witnessed ------------------------------------------------------------------------------------------------
+
+
+async def test_one_order_in_twenty_is_drawn_whole_and_the_same_again(kept):
+    route, gate = kept.first(RouteSimulated), kept.first(GateTaken)
+    named = [f"w1-a-1/{tick}/0" for tick in range(4_000)]
+    chosen = [name for name in named if drawn(replace(route, order_id=name), 20)]
+    assert 140 <= len(chosen) <= 260 and chosen == [name for name in named if drawn(replace(gate, order_id=name), 20)]
+    assert all(drawn(replace(route, order_id=name), 1) for name in named)
 
 
 # --- a node that lies ---------------------------------------------------------------------------------------------------
