@@ -15,7 +15,7 @@ import orjson
 from chain import calldata
 from chain.evm.execute import LocalCall
 from chain.evm.local import difference_of
-from chain.simulate import CallAnswer
+from chain.simulate import CallAnswer, lens_of
 from ledgers.errors import ChainFault
 
 METHOD = "eth_simulateV1"
@@ -70,8 +70,8 @@ def difference_from(recorded: Recorded, calls: Sequence[Sequence[LocalCall]]) ->
         return f"the recorded answer cannot be read: {error!r}"
 
 
-def traded(blocks: Sequence[dict[str, Any]], calls: Sequence[Sequence[LocalCall]], wallet: str) -> Traded:
-    """Read what a trade credits: around the wallet's last transaction the same two balances are read. Raises: NotRecorded."""
+def traded(blocks: Sequence[dict[str, Any]], calls: Sequence[Sequence[LocalCall]], wallet: str, token: str, multicall3: str) -> Traded:
+    """Read what a trade credits: around the wallet's last transaction its token and its ETH are read. Raises: NotRecorded."""
     place = max((at for at, block in enumerate(blocks) if any(call["from"] == wallet for call in block["calls"])), default=None)
     if place is None:
         raise NotRecorded("the wallet sent nothing")
@@ -82,9 +82,20 @@ def traded(blocks: Sequence[dict[str, Any]], calls: Sequence[Sequence[LocalCall]
     if len(around) != 1 or not done[swap].ok:
         raise NotRecorded("the balances around the swap were not read, or it did not go through")
     (before,), price = around, int(asked[swap]["maxFeePerGas"], 16)
+    reader = asked[swap + 1]["from"]
+    if reads[swap + 1 : swap + 3] != [(reader, lens_of(token, reader)[0], calldata.balance_of(wallet)), (reader, multicall3, calldata.eth_balance(wallet))]:
+        raise NotRecorded("other balances than the wallet's were read")
+    if any(not _lens(address, override["code"], reader) for block in blocks[: place + 1] for address, override in block.get("stateOverrides", {}).items() if "code" in override):
+        raise NotRecorded("code was put where there is other code on the chain")
     gas = sum(done[at].gas_used for at in sent if at > before)
     tokens, eth_wei = (_word(done[swap + 1 + at]) - _word(done[before + at]) for at in (0, 1))
     return Traded(int(asked[swap].get("value", "0x0"), 16), tokens, eth_wei + gas * price, gas, price)
+
+
+def _lens(address: str, code: str, reader: str) -> bool:
+    """Whether an override puts nothing but a reader's lens somewhere."""
+    at = lens_of("0x" + "00" * 20, reader)[1].index("00" * 20)
+    return lens_of("0x" + code[at : at + 40], reader) == (address, code)
 
 
 def _asked(value: Any) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chain.evm import NotRecorded, Traded, Verified, WitnessWrong, difference_from, read_shared, recorded_in, traded, verify
+from chain.network import load_network
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
@@ -61,6 +62,7 @@ class Court:
     published: Mapping[int, str] | None = None
     """Block hashes by number that are believed; none to believe those of the journal."""
     _chain_id: int = 0
+    _multicall3: str = ""
     _wallets: dict[str, str] = field(default_factory=dict)
     _boards: dict[Place, Board] = field(default_factory=dict)
     _routes: dict[Place, RouteSimulated] = field(default_factory=dict)
@@ -71,7 +73,7 @@ class Court:
         """Take in what was recorded."""
         match event:
             case WindowOpened():
-                self._chain_id = event.chain_id
+                self._chain_id, self._multicall3 = event.chain_id, str(load_network(event.network).multicall3)
             case RunOpened():
                 self._wallets[event.run_id] = event.wallet
             case BoardTaken() | FurtherBoardTaken():
@@ -137,7 +139,7 @@ class Court:
         done = self._run_again(route.evidence_sha256, pin)
         if len(done) != 1:
             raise _Differs(f"a fill stands on one simulation, {len(done)} are kept")
-        found = traded(done[0].blocks, done[0].calls, self._wallets.get(fill.run_id, ""))
+        found = traded(done[0].blocks, done[0].calls, self._wallets.get(fill.run_id, ""), fill.token, self._multicall3)
         arrival, gas_wei = found.tokens if fill.side == "buy" else found.eth_wei, found.gas * int(pin.base_fee_wei)
         _same("gas price", found.gas_price_wei, int(pin.base_fee_wei))
         _same("arrival", arrival, int(fill.arrival_raw))

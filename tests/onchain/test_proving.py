@@ -11,7 +11,8 @@ import orjson
 import pytest
 
 from chain import calldata
-from chain.evm import LocalEvm
+from chain.evm import LocalEvm, NotRecorded, read_shared, recorded_in, traded, verify
+from chain.network import load_network
 from chain.simulate import NATIVE_LOG
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
@@ -116,7 +117,8 @@ async def test_published_hashes_are_believed_and_no_others(kept):
     lambda fill: replace(fill, gas_wei=Wei(int(fill.gas_wei) - 1)),
     lambda fill: replace(fill, spent_raw=TokenRaw(int(fill.spent_raw) - 1)),
     lambda fill: replace(fill, route="v3 9% elsewhere"),
-], ids=["more", "less", "gas", "spent", "route"])  # fmt: skip
+    lambda fill: replace(fill, token="0x" + "ab" * 20),
+], ids=["more", "less", "gas", "spent", "route", "token"])  # fmt: skip
 async def test_a_fill_credited_with_anything_else_differs(bare, change):
     assert bare.changed(FillCredited, change).said()[FILL] == {DIFFERS}
 
@@ -177,6 +179,21 @@ async def test_a_fill_that_names_another_simulation_differs(kept):
 async def test_a_liquidation_at_another_block_differs(kept):
     elsewhere = kept.changed(WindowLiquidated, lambda sold: replace(sold, pin=replace(sold.pin, block=sold.pin.block - 1)))
     assert elsewhere.said()[LIQUIDATION] == {DIFFERS}
+
+
+@pytest.mark.parametrize("code", ["0x00", "0x5f35545f5260205ff3"])
+async def test_a_trade_with_code_of_its_own_is_no_trade(bare, code):
+    """A forger with a true witness of a request that replaces a contract."""
+    (asked,) = recorded_in(bare.blobs[bare.first(RouteSimulated).evidence_sha256])
+    fill, network = bare.first(FillCredited), load_network("devnet")
+    about = (WALLET, fill.token, network.multicall3)
+    kept = bare.first(WitnessKept)
+    codes, nodes = [bare.blobs[each] for each in kept.codes], read_shared(bare.blobs[kept.nodes])
+    calls = verify(bare.blobs[kept.witnesses[0]], kept.block_hash, codes, nodes).calls
+    assert traded(asked.blocks, calls, *about).tokens == int(fill.arrival_raw)
+    asked.blocks[0]["stateOverrides"][network.swap_router_02] = {"code": code}
+    with pytest.raises(NotRecorded, match="other code"):
+        traded(asked.blocks, calls, *about)
 
 
 # --- which are witnessed ------------------------------------------------------------------------------------------------
