@@ -14,6 +14,7 @@ from pathlib import Path
 from secrets import randbelow, token_hex
 
 from chain.devnet.process import Progress, nobody
+from chain.evm import LocalEvm
 from chain.market import MarketIndex
 from chain.network import Network, load_network
 from chain.outside.view import OutsideView, sources_named
@@ -51,6 +52,8 @@ NOT_CODE = ("node_modules", "__pycache__", ".build", "build")
 HARNESS = "baseline-1"
 SECRET = "secret"
 """File of a home that the secrets of its windows are derived from; readable by its owner alone."""
+METERED_ONE_IN = 20
+"""Of so many orders one is witnessed where a node counts its questions."""
 HISTORY_STEPS_PER_INTERVAL = 10
 """Price points that the bundle shows for one interval of the window."""
 
@@ -115,6 +118,8 @@ def assembled(
         code_sha256=code_sha256(),
         secret=secret,
         state=state,
+        evm=LocalEvm(door, network.chain_id, apart=True),
+        witness_one_in=1 if network.name == DEVNET else METERED_ONE_IN,
     )
 
 

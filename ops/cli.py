@@ -166,6 +166,10 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     replay = commands.add_parser("replay", help="compute ledgers and scores again from the journal, without network", allow_abbrev=False)
     replay.add_argument("name", metavar="RUN|WINDOW|FILE")
     _add_json(replay, replay_journal)
+    prove = commands.add_parser("prove", help="run what fills, gates and liquidations stand on again from their witnesses, without network", allow_abbrev=False)
+    prove.add_argument("name", metavar="RUN|WINDOW")
+    prove.add_argument("--hashes", type=Path, metavar="FILE", help="believe these block hashes alone: a number and a hash on each line")
+    _add_json(prove, prove_fills)
     export = commands.add_parser("export", help="write a journal as JSON lines", allow_abbrev=False)
     export.add_argument("name", metavar="RUN|WINDOW")
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="to this file instead of standard output")
@@ -348,6 +352,16 @@ def replay_journal(asked: argparse.Namespace) -> int:
     text, data, equal = replayed(load_settings(), asked.name)
     say(asked, text, data)
     return FINE if equal else DIFFERENT
+
+
+def prove_fills(asked: argparse.Namespace) -> int:
+    """`referee prove`."""
+    from ops.proving import proved
+    from ops.settings import load_settings
+
+    text, data, holds = proved(load_settings(), asked.name, asked.hashes)
+    say(asked, text, data)
+    return FINE if holds else DIFFERENT
 
 
 def export_journal(asked: argparse.Namespace) -> int:

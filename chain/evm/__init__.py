@@ -17,9 +17,11 @@ verifies a witness compares `Verified.blocks` and `chain_id` with what was to be
 
 from chain.evm.execute import AccountWrite, LocalCall, LocalLog, Read, Write
 from chain.evm.local import Executed, LocalEvm, NotCovered, difference, same_as_node
-from chain.evm.witness import Verified, Witness, WitnessWrong, verify
+from chain.evm.recorded import NotRecorded, Recorded, Traded, difference_from, recorded_in, traded
+from chain.evm.witness import Verified, Witness, WitnessWrong, read_shared, shared, verify
 
 __all__ = [
-    "AccountWrite", "Executed", "LocalCall", "LocalEvm", "LocalLog", "NotCovered", "Read", "Verified", "Witness", "WitnessWrong", "Write",
-    "difference", "same_as_node", "verify",
+    "AccountWrite", "Executed", "LocalCall", "LocalEvm", "LocalLog", "NotCovered", "NotRecorded", "Read", "Recorded", "Traded",
+    "Verified", "Witness", "WitnessWrong", "Write", "difference", "difference_from", "read_shared", "recorded_in", "same_as_node",
+    "shared", "traded", "verify",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ Source: EIP-1186.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -67,8 +68,9 @@ class Executed:
 class LocalEvm:
     """One network's local EVM."""
 
-    def __init__(self, door: RpcDoor, chain_id: int) -> None:
-        self._door, self._chain_id = door, chain_id
+    def __init__(self, door: RpcDoor, chain_id: int, *, apart: bool = False) -> None:
+        """Prepare it; `apart` executes in a thread, for who is in no hurry and runs one simulation after another."""
+        self._door, self._chain_id, self._apart = door, chain_id, apart
         self._codes = Codes()
         self._pinned: OrderedDict[tuple[str, bool], Pinned] = OrderedDict()
         self._programs: dict[bytes, Program] = {}
@@ -78,16 +80,19 @@ class LocalEvm:
         """Run a simulation on proven state, or on state as the node tells it, which is quicker.
 
         Raises: ChainFault when the node fails, or sends what proves nothing."""
-        return await self._covered(simulation.pin.block_hash, deepcopy(simulation.blocks), proven)
+        return await self.run_blocks(simulation.pin.block_hash, deepcopy(simulation.blocks), proven=proven)
 
     async def prove(self, executed: Executed) -> Executed | NotCovered:
         """Run again on proven state what was run on state as told. Raises: ChainFault when it then does something else."""
-        found = await self._covered("0x" + executed.pinned.header.block_hash.hex(), executed.blocks, proven=True)
+        found = await self.run_blocks("0x" + executed.pinned.header.block_hash.hex(), executed.blocks, proven=True)
         if isinstance(found, Executed) and found.calls != executed.calls:
             raise ChainFault("state_differs", "the node told of another state than it proves")
         return found
 
-    async def _covered(self, block_hash: str, blocks: list[dict[str, Any]], proven: bool) -> Executed | NotCovered:
+    async def run_blocks(
+        self, block_hash: str, blocks: list[dict[str, Any]], *, proven: bool = True
+    ) -> Executed | NotCovered:
+        """Run the blocks of a request as it was written. Raises: ChainFault as `run` does."""
         try:
             return await self._run(block_hash, blocks, proven)
         except NotCoveredHere as reason:
@@ -103,7 +108,8 @@ class LocalEvm:
             if missing:
                 await pinned.fetch(self._door, missing, self._codes)
                 trips += 1
-            outcome = execute(chain, pinned.known, blocks, self._programs, PATIENCE << turn // ROUNDS_PATIENT)
+            job = chain, pinned.known, blocks, self._programs, PATIENCE << turn // ROUNDS_PATIENT
+            outcome = await asyncio.to_thread(execute, *job) if self._apart else execute(*job)
             missing, work = outcome.missing, work + outcome.work
             if len(missing) > MISSING_MAX or (missing and work > ROUNDS_WORK_MAX):
                 return NotCovered("it asks for more than is fetched here")
@@ -169,9 +175,14 @@ def same_as_node(executed: Executed, simulated: Simulated) -> bool:
 
 def difference(executed: Executed, simulated: Simulated) -> str:
     """The first thing that a call did otherwise here than the node says; empty where there is none."""
-    if [len(row) for row in executed.calls] != [len(row) for row in simulated.rows]:
+    return difference_of(executed.calls, simulated.rows)
+
+
+def difference_of(calls: Sequence[Sequence[LocalCall]], rows: Sequence[Sequence[CallAnswer]]) -> str:
+    """The same of calls and answers alone."""
+    if [len(row) for row in calls] != [len(row) for row in rows]:
         return "another number of calls"
-    for block, (row, answers) in enumerate(zip(executed.calls, simulated.rows, strict=True)):
+    for block, (row, answers) in enumerate(zip(calls, rows, strict=True)):
         for place, (call, answer) in enumerate(zip(row, answers, strict=True)):
             if found := _different(call, answer):
                 return f"call {place} of block {block}: {found}"

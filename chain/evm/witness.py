@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -39,6 +39,8 @@ class Verified:
     blocks: list[dict[str, Any]]
     """As the request had them: whoever reads a witness compares them with what was to be proven."""
     calls: list[list[LocalCall]]
+    block: int
+    """The block's number, by its header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,13 @@ class Witness:
     def code_hashes(self) -> list[bytes]:
         return [keccak(code) for code in self.codes]
 
-    def encode(self, *, codes: bool = True) -> bytes:
-        """Write it as one packed blob, with the code or without."""
+    def encode(self, *, codes: bool = True, nodes: bool = True) -> bytes:
+        """Write it as one packed blob, with the code and the trie nodes or without, where many witnesses share them."""
         plain = serial.encode(
             [
                 VERSION, self.chain_id, self.header, list(self.ancestors), [_address(address) for address in self.accounts],
-                [[_address(address), slot.to_bytes(32)] for address, slot in self.words], list(self.nodes), list(self.codes) if codes else [],
+                [[_address(address), slot.to_bytes(32)] for address, slot in self.words], list(self.nodes) if nodes else [],
+                list(self.codes) if codes else [],
                 self.blocks, self.results,
             ]
         )  # fmt: skip
@@ -95,11 +98,11 @@ def witness_of(pinned: Pinned, chain_id: int, blocks: Sequence[dict[str, Any]], 
     )
 
 
-def verify(blob: bytes, block_hash: str, codes: Iterable[bytes] = ()) -> Verified:
-    """Run a witness again and hold it to what it says; `codes` are those that were kept beside it. Raises: WitnessWrong."""
+def verify(blob: bytes, block_hash: str, codes: Iterable[bytes] = (), nodes: Iterable[bytes] = ()) -> Verified:
+    """Run a witness again and hold it to what it says; `codes` and `nodes` are those that were kept beside it. Raises: WitnessWrong."""
     witness = _read(blob)
     try:
-        pinned = Pinned(header_by_hash(witness.header, bytes.fromhex(block_hash[2:])), nodes=nodes_of(witness.nodes), ancestors=list(witness.ancestors))
+        pinned = Pinned(header_by_hash(witness.header, bytes.fromhex(block_hash[2:])), nodes=nodes_of((*witness.nodes, *nodes)), ancestors=list(witness.ancestors))
         store = Codes()
         for code in (*witness.codes, *codes):
             store.keep(keccak(code), code)
@@ -117,9 +120,9 @@ def verify(blob: bytes, block_hash: str, codes: Iterable[bytes] = ()) -> Verifie
     if results_hash(outcome.calls) != witness.results:
         raise WitnessWrong("its calls do something else than it says")
     again = witness_of(pinned, witness.chain_id, blocks, outcome.touched, outcome.calls)
-    if again != _with_codes(witness, again):
+    if again != _whole(witness, again):
         raise WitnessWrong("it holds what its calls do not ask for")
-    return Verified(block_hash, witness.chain_id, blocks, outcome.calls)
+    return Verified(block_hash, witness.chain_id, blocks, outcome.calls, pinned.header.block)
 
 
 def results_hash(calls: Sequence[Sequence[LocalCall]]) -> bytes:
@@ -132,12 +135,25 @@ def _told(call: LocalCall) -> list[Any]:
     return [int(call.ok), call.gas_used, call.data, logs]
 
 
-def _with_codes(witness: Witness, again: Witness) -> Witness:
-    """The witness as it was read, with the code that was kept beside it."""
-    if witness.codes:
-        return witness
-    fields = {name: getattr(witness, name) for name in Witness.__dataclass_fields__}
-    return Witness(**fields | {"codes": again.codes})
+def _whole(witness: Witness, again: Witness) -> Witness:
+    """The witness as it was read, with the code and the nodes that were kept beside it."""
+    return replace(witness, codes=witness.codes or again.codes, nodes=witness.nodes or again.nodes)
+
+
+def shared(nodes: Iterable[bytes]) -> bytes:
+    """Write trie nodes as one blob, in the order of their hashes."""
+    return serial.encode([node for _, node in sorted(nodes_of(nodes).items())])
+
+
+def read_shared(blob: bytes) -> list[bytes]:
+    """Read what `shared` wrote. Raises: WitnessWrong."""
+    try:
+        nodes = serial.decode(blob)
+    except ValueError as error:
+        raise WitnessWrong(f"its nodes are not written as such: {error}") from None
+    if not isinstance(nodes, list) or not all(isinstance(node, bytes) for node in nodes):
+        raise WitnessWrong("its nodes are not written as such")
+    return [node for node in nodes if isinstance(node, bytes)]
 
 
 class _Used(dict[bytes, bytes]):

@@ -678,6 +678,28 @@ class PoolsCrossed(Event):
     pools: tuple[PoolCrossed, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WitnessKept(Event):
+    """A recorded simulation was run again on proven state: what is kept proves it without the node (`referee prove`)."""
+
+    order_id: str
+    """Empty for a liquidation."""
+    what: str
+    """fill, gate or liquidation."""
+    evidence_sha256: str
+    """The recorded simulations that it proves."""
+    block_hash: str
+    """The block that they were run on; empty where that is not told."""
+    witnesses: tuple[str, ...]
+    """SHA-256 of a witness for each simulation, in their order, code and trie nodes apart; empty when one is not covered, or there is none."""
+    nodes: str
+    """SHA-256 of the trie nodes that they share; empty without witnesses."""
+    codes: tuple[str, ...]
+    """SHA-256 of every contract's code that they run."""
+    not_covered: str
+    """Why there is no witness; empty when there is."""
+
+
 # --- marks and scores -----------------------------------------------------------------------------------------------
 
 
@@ -775,5 +797,5 @@ KINDS: tuple[type[Event], ...] = (
     WindowOpened, RunOpened, PassShown, PlanWritten, WindowPaused, WindowResumed, TurnAbandoned, ReorgSeen, ClockJumped, NetworkFaulted,
     LanesCompared, NetworkRecovered, Woken, TickMissed, BundleShown, StepTaken, StepCounted, ToolCalled, TurnPlayed, DecisionTaken, DecisionMalformed,
     TurnUnavailable, BoardTaken, GateTaken, RouteSimulated, RouteReverted, RouteUnprovable, FillCredited, OrderRefused,
-    OrderNotFilled, PoolsCrossed, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,
+    OrderNotFilled, PoolsCrossed, WitnessKept, MarkTaken, WindowLiquidated, RunScored, WindowScored, WindowSealed,
 )  # fmt: skip

@@ -56,7 +56,7 @@ async def follow(live: LiveWindow, run_id: str, tick: int, followed: Sequence[Fo
 async def own_impact(live: LiveWindow, run_id: str, tick: int, followed: Sequence[Followed]) -> None:
     """Simulate orders again at their own block, after the run's earlier trades (ONC-23)."""
     async with live.felt[run_id]:
-        await _quiet(live)
+        await quiet(live)
         async with live.further_writing[run_id]:
             quoted = _quoted(live, run_id, followed)
             await _orders(live, run_id, IMPACT, tick, quoted, quoted, followed)
@@ -76,7 +76,7 @@ async def delayed(live: LiveWindow, run_id: str, tick: int, followed: Sequence[F
             await _orders(live, run_id, DELAYED, tick, quoted, pin, followed)
 
 
-async def _quiet(live: LiveWindow) -> None:
+async def quiet(live: LiveWindow) -> None:
     """Let the orders of others go first, for as long as the block is sure to be there."""
     waits = [asyncio.ensure_future(live.quiet.wait()), asyncio.ensure_future(live.alarm.until(live.clock.now_ms() + QUIET_WAIT_MS_MAX))]
     try:

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from chain.evm import LocalEvm
 from harnesses.exam_pass import ExamPass
 from harnesses.provider import Provider
 from harnesses.stack import Stack
 from ledgers.clock import Clock
 from ledgers.journal import Journal
 from referee.onchain.doors import Alarm, Desk, FurtherDesk, Market
-from referee.onchain.events import WindowOpened
+from referee.onchain.events import GateTaken, RouteSimulated, WindowLiquidated, WindowOpened
 from referee.onchain.rules import Rules
 from referee.onchain.stamp import Stamp
 from referee.onchain.state import WindowState
@@ -48,6 +49,11 @@ class Seat:
     """The harness's limits, as the stack is told them."""
     exam_pass: ExamPass | None = None
     """What admits a stack with a model (ONC-13)."""
+
+
+Witnessed = RouteSimulated | GateTaken | WindowLiquidated
+"""Events with evidence that a witness is kept of."""
+WITNESSES_OWED_MAX = 10_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,6 +102,12 @@ class LiveWindow:
     """Set while there are none: own impact is simulated then, so that it never crowds out orders."""
     worthless: set[tuple[str, str]] = field(default_factory=set)
     """Runs and further ledgers whose liquidation cannot be measured at any block."""
+    evm: LocalEvm | None = None
+    """Runs what was simulated again on proven state; none where no witnesses are kept."""
+    witness_one_in: int = 1
+    """Of how many orders and liquidations one is witnessed, drawn by its id."""
+    witnesses_owed: asyncio.Queue[Witnessed] = field(default_factory=lambda: asyncio.Queue(WITNESSES_OWED_MAX))
+    """What was recorded and has no witness yet."""
     refereeing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REFEREED_AT_ONCE))
     marking: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MARKED_AT_ONCE))
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from referee.onchain.events import NetworkFaulted, NetworkRecovered, Pin
-from referee.onchain.live import LiveWindow
+from referee.onchain.live import LiveWindow, Witnessed
 
 
 async def record(live: LiveWindow, *events: Event, blobs: Mapping[str, bytes] | None = None) -> None:
@@ -20,6 +20,8 @@ async def record(live: LiveWindow, *events: Event, blobs: Mapping[str, bytes] | 
         await live.journal.append(*stamped, blobs=blobs)
     for event in stamped:
         live.state.apply(event)
+        if live.evm is not None and isinstance(event, Witnessed) and not live.witnesses_owed.full():
+            live.witnesses_owed.put_nowait(event)
 
 
 async def pinned(live: LiveWindow) -> Pin:

@@ -45,6 +45,7 @@ from referee.onchain.score import score_run, score_window
 from referee.onchain.state import assert_settled, order_id_of
 from referee.onchain.valuation import CLOCK, TURN
 from referee.onchain.valuing import liquidate_left, mark, sell_out
+from referee.onchain.witnessing import witnessing
 
 RETRY_MS = 2_000
 """Between attempts to liquidate."""
@@ -124,8 +125,9 @@ async def play_window(live: LiveWindow) -> bool:
     """Play an opened or resumed window to its seal; False when an operator paused it on the way.
 
     Raises: StoreFault, CorruptJournal, alone or inside an ExceptionGroup."""
-    await play_beats(live)
-    unsold = None if live.pausing.is_set() else await liquidate(live)
+    async with witnessing(live):
+        await play_beats(live)
+        unsold = None if live.pausing.is_set() else await liquidate(live)
     if unsold is None:
         await record(live, WindowPaused(run_id=live.window_id, ts_ms=live.clock.now_ms(), reason=OPERATOR))
         return False

@@ -29,6 +29,7 @@ from tests.bench.other_routers import other_results
 from tests.bench.routes import SIZES_MILLI, route_results
 from tests.bench.turns import Result
 from tests.bench.windows import window_results
+from tests.bench.witnesses import witness_results
 
 COLUMNS = tuple(
     Column(name, heading)
@@ -104,7 +105,7 @@ async def _on_a_chain(size: Size) -> list[Result]:
         rest()  # as the daemon does before it plays
         orders = await order_results(ground, size.rounds, size.orders)
         delayed = await delayed_results(ground, size.delayed)
-        return [*orders, *delayed, *await mark_results(ground, size.holdings, size.mark_rounds)]
+        return [*orders, *delayed, *await witness_results(ground), *await mark_results(ground, size.holdings, size.mark_rounds)]
 
 
 async def _routes(size: Size) -> list[Result]:

@@ -94,6 +94,17 @@ def test_played_window_verifies_and_replays_equal(resumed, home):
 
 
 @pytest.mark.slow
+def test_every_fill_of_a_played_window_is_proven_offline(resumed, home, tmp_path):
+    proved = referee("prove", "w1", "--json", home=home)
+    told = json.loads(proved.stdout)
+    assert (proved.returncode, told["differs"], told["others_differ"]) == (0, 0, 0)
+    assert told["fills"] == told["by_witness"] == len(told["rows"]) > 0, [row["reason"] for row in told["rows"]]
+    (tmp_path / "hashes").write_text(f"{told['rows'][0]['block']} 0x{'5e' * 32}\n")
+    forged = referee("prove", "w1-equal-1", "--hashes", str(tmp_path / "hashes"), home=home)
+    assert forged.returncode == 1 and "DIFFERS: w1-equal-1/" in forged.stdout and "published block hash" in forged.stdout
+
+
+@pytest.mark.slow
 def test_every_order_of_a_played_window_has_a_story(resumed, home):
     orders = json.loads(referee("show", "w1-equal-1", "--json", home=home).stdout)["orders"]
     told = referee("show", "w1-equal-1", "--order", str(len(orders)), home=home)
