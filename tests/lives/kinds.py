@@ -1,0 +1,108 @@
+"""Kinds of token and hook that lives are lived with: what each remembers, what its owner may do, and whether it is honest.
+
+The contracts are in `contracts` beside. A memory has a place (`WHERE`) and an effect (`EFFECT`); every pair is a kind of its
+own, of a token and of a v4 hook.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "contracts"
+WHERE = ("own", "elsewhere", "namespace", "origin", "bucket", "secret", "list", "paired")
+EFFECT = ("noted", "third_taxed", "third_reverts", "bonus", "welcome", "from_ten_seconds", "early", "loyal")
+FAIR = ("noted", "bonus", "welcome", "early", "loyal")
+"""Effects that real tokens have without meaning harm."""
+EVERYWHERE = ("v2", "v3", "v4")
+WALLET, POOL = "wallet", "pool"
+"""Stand for addresses of the life in what an owner calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What an owner may do."""
+
+    signature: str
+    values: tuple = ()
+    sync: bool = False
+    """Whether he has the v2 pair take its balances over after it."""
+    ether_wei: int = 0
+    """What he adds to the v2 pair beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LifeKind:
+    """One kind."""
+
+    name: str
+    artifact: str
+    args: tuple = ()
+    """Constructor arguments; `registry`, `manager` and `behind` are addresses of the world."""
+    honest: bool = False
+    venues: tuple[str, ...] = EVERYWHERE
+    acts: tuple[Act, ...] = ()
+    books: tuple[int, ...] = (0,)
+    """Storage positions of the mappings that hold balances."""
+    rounding_raw: int = 0
+    """How far a balance may be off where it is counted in shares."""
+    ether_wei: int = 0
+    """What the contract owns at the start."""
+
+
+def _minds() -> list[LifeKind]:
+    tokens = [LifeKind(f"{effect}/{where}", "Mindful", (place, act, "registry"), effect in FAIR) for act, effect in enumerate(EFFECT) for place, where in enumerate(WHERE)]
+    hooks = [
+        LifeKind(f"hook/{effect}/{where}", "MindfulHook", (place, act, "registry", "manager"), effect in FAIR, ("hook",), ether_wei=100 * 10**18)
+        for act, effect in enumerate(EFFECT) for place, where in enumerate(WHERE) if where != "origin"
+    ]  # fmt: skip
+    return [*tokens, *hooks]
+
+
+PUMP_WEI = 50 * 10**18
+MOVES = (Act("move(address)", (POOL,)), Act("move(address)", (POOL,), True, PUMP_WEI))
+HALVES = (Act("halve(address)", (WALLET,)), Act("wipe(address)", (WALLET,)), Act("halve(address)", (WALLET,), True, PUMP_WEI))
+REBASES = tuple(Act("rebase(uint256)", (ppm,), True) for ppm in (500_000, 900_000, 1_000_100, 1_100_000, 3_000_000))
+
+KINDS: tuple[LifeKind, ...] = (
+    LifeKind("plain", "Plain", honest=True),
+    *_minds(),
+    LifeKind("last_transfer", "LastTransfer", honest=True),
+    LifeKind("accrual", "Accrual", honest=True),
+    LifeKind("per_user_index", "PerUserIndex", honest=True, acts=(Act("raise(uint256)", (10_000,)),)),
+    LifeKind("auto_votes", "AutoVotes", honest=True),
+    LifeKind("pieces", "Pieces", honest=True),
+    LifeKind("dividend_list", "DividendList", honest=True),
+    LifeKind("dividend_tracked", "DividendTracked", honest=True),
+    LifeKind("holder_list", "HolderList", honest=True),
+    LifeKind("last_buyer", "LastBuyer", honest=True),
+    LifeKind("daily_limit", "DailyLimit", honest=True),
+    LifeKind("snapshots", "Snapshots", honest=True, acts=(Act("snapshot()"),)),
+    LifeKind("expiring", "Expiring"),
+    LifeKind("counted", "Counted"),
+    LifeKind("epochs", "Epochs"),
+    LifeKind("misreported", "Misreported"),
+    LifeKind("stale", "Stale"),
+    LifeKind("paid_approval", "PaidApproval", ether_wei=10**18),
+    LifeKind("costly_approval", "CostlyApproval"),
+    LifeKind("moved_books", "MovedBooks", venues=("v2",), acts=(*MOVES, Act("allow(address,uint256)", (WALLET, 10**18))), books=(0, 4)),
+    LifeKind("lazy_books", "LazyBooks", honest=True, acts=MOVES[:1], books=(0, 4)),
+    LifeKind("halved", "Halved", venues=("v2",), acts=HALVES),
+    LifeKind("shares", "Shares", honest=True, venues=("v2",), acts=REBASES, rounding_raw=10),
+    LifeKind("muted", "Muted", acts=tuple(Act("feel(uint256)", (mood,)) for mood in (0, 1, 2))),
+    LifeKind("proxy", "Proxy", ("behind",), acts=(Act("leave()"),)),
+    LifeKind("stopped", "Stopped", acts=tuple(Act("tax(uint256)", (ppm,)) for ppm in (0, 500_000, 1_000_000, 1_000_001))),
+    LifeKind("knows_ghost", "KnowsGhost"),
+    LifeKind("knows_reader", "KnowsReader"),
+    LifeKind("knows_lens", "KnowsLens"),
+    LifeKind("chance", "Chance", (0,)),
+    LifeKind("chance_of_sales", "Chance", (1,)),
+    LifeKind("bequests", "Bequests", ether_wei=10**18),
+    LifeKind("burning", "Burning", acts=tuple(Act("light(uint256)", (left,)) for left in (0, 3_000, 300_000, 4_000_000))),
+    LifeKind("refunding", "Refunding", honest=True),
+)
+
+
+def kind_named(name: str) -> LifeKind:
+    """A kind by name. Raises: KeyError."""
+    return {kind.name: kind for kind in KINDS}[name]

@@ -1,0 +1,203 @@
+"""A life: the program played on paper and really, and every difference between the two named.
+
+A life ends at the first order that the wallet really lives otherwise, since what follows would compare two different wallets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+
+from chain.rpc import RpcDoor
+from ledgers.errors import ChainFault
+from tests.lives.paper import Paper, Told
+from tests.lives.program import Decide, Mark, Owner, Program, Step, Stranger, Wait
+from tests.lives.reality import Happened, Reality
+from tests.lives.world import STRANGERS, Twins
+
+FALSE, UNDER = "false", "under"
+READER = "0x5ec4e7000000000000000000000000000000a11d"
+"""Unknown to the tokens, as a window's is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One difference between paper and reality."""
+
+    seed: int
+    kind: str
+    venue: str
+    step: int
+    word: str
+    """`false_…`: paper says more than is; `under_…`: less."""
+    detail: str
+
+
+@dataclass(slots=True)
+class Lived:
+    """What came of a life."""
+
+    program: Program
+    counts: Counter = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    refusals: Counter = field(default_factory=Counter)
+    trouble: str = ""
+    """Why it could not be lived to its end."""
+
+
+class Life:
+    """One life while it is lived."""
+
+    def __init__(self, twins: Twins, program: Program, paper: Paper) -> None:
+        self.twins, self.program, self.paper = twins, program, paper
+        self.real = Reality(twins, program.wallet)
+        self.lived = Lived(program)
+        self.step, self.over = 0, False
+
+    async def play(self) -> Lived:
+        """Play every step, until the two wallets part."""
+        self.lived.counts["lives"] = 1
+        self.real.begin(self.program.stake_wei)
+        for self.step, step in enumerate(self.program.steps):
+            await self._play(step)
+            if self.over:
+                break
+        self.lived.counts["felt"] = self.twins.felt
+        return self.lived
+
+    async def _play(self, step: Step) -> None:
+        stall = self.twins.stalls[1]
+        match step:
+            case Decide():
+                await self._decide(step)
+            case Mark():
+                await self._mark()
+            case Wait():
+                self.twins.leap(step.seconds, step.blocks)
+            case Owner():
+                self.twins.act(stall, step.act, self.program.wallet)
+            case Stranger():
+                self.twins.trade(stall, STRANGERS[step.who], step.wei, step.raw)
+
+    def _found(self, word: str, detail: str) -> None:
+        self.lived.findings.append(Finding(self.program.seed, self.program.kind.name, self.program.venue, self.step, word, detail))
+        self.lived.counts[word] += 1
+
+    # --- orders -----------------------------------------------------------------------------------------------------
+
+    async def _decide(self, step: Decide) -> None:
+        self.twins.paper.send(())
+        told = await self.paper.decide(step.orders)
+        self.lived.counts["orders"] += len(told)
+        filled = [each for each in told if each.fill is not None]
+        self.lived.counts["filled"] += len(filled)
+        for each in told:
+            if each.fill is None:
+                self._refused(each)
+        if claimed := [each for each in filled if not each.fill.proven]:
+            self._claimed(claimed)
+            self.over = True
+            return
+        tokens = list(dict.fromkeys(each.asked.token for each in filled))
+        before = {token: self.real.tokens(token) for token in tokens}
+        self._compare(filled, self.real.live(filled))
+        for token in tokens:
+            self._compare_tokens(token, [each for each in filled if each.asked.token == token], before[token], self.real.tokens(token))
+        self.over = self.over or int(self.paper.run.book().eth_wei) != self.real.eth_wei
+
+    def _refused(self, told: Told) -> None:
+        """Count an order that was not filled; a sale that would really bring something is an underfill where the paper says that it cannot be."""
+        side, word = told.order.side, ":".join(told.word.split(":")[: 2 if told.word.startswith("fault") else 1])
+        self.lived.refusals[f"{side} {word}"] += 1
+        if word != "reverted" or side != "sell":
+            return
+        amount = int(told.asked.amount_raw or 0) or self.paper.held_raw(told.asked.token)
+        done, way = self.real.best_sale(self.paper.sales(told.asked.token, amount))
+        if way is not None and done.gross_wei > done.gas_wei:
+            self._found("under_trapped", f"paper: {told.word}; really {done.gross_wei} wei over {way.label}")
+
+    def _claimed(self, claimed: list[Told]) -> None:
+        """Sales credited without proof: is it what would really be paid?"""
+        for each in claimed:
+            fill = each.fill
+            self.lived.counts["claimed"] += 1
+            done, _ = self.real.best_sale(self.paper.sales(fill.token, int(fill.spent_raw))) if fill.side == "sell" else (Happened(False, 0, 0), None)
+            really = done.gross_wei if done.ok else 0
+            if int(fill.arrival_raw) != really:
+                self._found("false_claim" if int(fill.arrival_raw) > really else "under_claim", f"{fill.side} {fill.tag}: credited {fill.arrival_raw}, really {really}")
+
+    def _compare(self, filled: list[Told], happened: list[Happened]) -> None:
+        for told, done in zip(filled, happened, strict=False):
+            fill = told.fill
+            about = f"{fill.side} {fill.route}"
+            if not done.ok:
+                self._found("false_revert", f"{about}: credited {fill.arrival_raw}, really {done.word}")
+                self.over = True
+                continue
+            credited = -int(fill.spent_raw) if fill.side == "buy" else int(fill.arrival_raw)
+            if credited != done.gross_wei:
+                self._found("false_fill" if credited > done.gross_wei else "under_fill", f"{about}: credited {credited} wei, really {done.gross_wei}")
+                self.over = True
+            if int(fill.gas_wei) != done.gas_wei:
+                self._found("false_gas" if int(fill.gas_wei) < done.gas_wei else "under_gas", f"{about}: charged {fill.gas_wei} wei, really {done.gas_wei}")
+                self.over = True
+
+    def _compare_tokens(self, token: str, filled: list[Told], before: int | None, after: int | None) -> None:
+        if self.over:
+            return
+        told = sum(int(each.fill.arrival_raw) if each.fill.side == "buy" else -int(each.fill.spent_raw) for each in filled)
+        if before is None or after is None:
+            return
+        off = told - (after - before)
+        if abs(off) > self.program.kind.rounding_raw * len(filled):
+            self._found("false_tokens" if off > 0 else "under_tokens", f"{token}: paper moved {told}, really {after - before}")
+            self.over = off > 0
+
+    # --- marks ------------------------------------------------------------------------------------------------------
+
+    async def _mark(self) -> None:
+        self.twins.paper.send(())
+        self.lived.counts["marks"] += 1
+        try:
+            valued = await self.paper.value()
+        except ChainFault as fault:
+            self.lived.refusals[f"mark fault:{fault.reason}"] += 1
+            self._found("under_no_mark", str(fault)[:120])
+            self.twins.real.send(())
+            return
+        sold = [(mark, route) for mark in valued.holdings if int(mark.value_wei) and (route := self._route(mark)) is not None]
+        parts = [[*(approval.tx for approval in route.approvals if approval.key not in self.paper.run.book().approvals), route.swap] for _, route in sold]
+        happened = self.real.would(parts) if parts else []
+        really = {mark.token: max(done.gross_wei - done.gas_wei, 0) if done.ok else 0 for (mark, _), done in zip(sold, happened, strict=False)}
+        for mark in valued.holdings:
+            self._compare_mark(mark, really.get(mark.token, 0))
+        self.twins.real.send(())
+
+    def _route(self, mark):
+        return next((route for route in self.paper.sales(mark.token, int(mark.amount_raw)) if route.label == mark.route), None)
+
+    def _compare_mark(self, mark, real_wei: int) -> None:
+        value = int(mark.value_wei)
+        if value == real_wei and value:
+            return
+        amount = self.real.tokens(mark.token)
+        done, _ = self.real.best_sale(self.paper.sales(mark.token, min(amount, int(mark.amount_raw)) if amount is not None else int(mark.amount_raw)))
+        best = max(real_wei, done.gross_wei - done.gas_wei if done.ok else 0)
+        about = f"{mark.status} {mark.reason} {mark.route}: marked {value}, really {best}"
+        if value > best:
+            self._found("false_mark", about)
+        elif value < best:
+            self._found("under_mark", about)
+
+
+async def live(twins: Twins, door: RpcDoor, program: Program) -> Lived:
+    """Live one life from the worlds' beginning."""
+    twins.reset()
+    twins.stalls.append(twins.open(program.kind, program.venue))
+    twins.mine()
+    return await Life(twins, program, await Paper.begin(twins, door, program, READER)).play()
+
+
+def live_now(twins: Twins, door: RpcDoor, program: Program) -> Lived:
+    return asyncio.run(live(twins, door, program))
