@@ -6,11 +6,17 @@ own, of a token and of a v4 hook.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+ETH = 10**18
 FOLDER = Path(__file__).parent / "contracts"
-WHERE = ("own", "elsewhere", "namespace", "origin", "bucket", "secret", "list", "paired")
+WHERE = ("own", "elsewhere", "namespace", "origin", "bucket", "secret", "list", "paired", "purse", "liquidity", "claims", "ether", "code", "far", "far_elsewhere")
+"""From the purse on it is kept by others: WETH of an address nobody has the key of, liquidity of the pair, claims on the pool manager, ETH, code.
+
+What is far is filled beforehand, so that no gas tells who traded."""
+NOT_OF_TOKENS, NOT_OF_HOOKS = ("claims",), ("origin", "purse", "liquidity")
 EFFECT = ("noted", "third_taxed", "third_reverts", "bonus", "welcome", "from_ten_seconds", "early", "loyal")
 FAIR = ("noted", "bonus", "welcome", "early", "loyal")
 """Effects that real tokens have without meaning harm."""
@@ -48,15 +54,19 @@ class LifeKind:
     """How far a balance may be off where it is counted in shares."""
     ether_wei: int = 0
     """What the contract owns at the start."""
+    keeps: str = ""
+    """`purse` or `liquidity`: it is given WETH, or liquidity of its pair, to remember by."""
 
 
-def _minds() -> list[LifeKind]:
-    tokens = [LifeKind(f"{effect}/{where}", "Mindful", (place, act, "registry"), effect in FAIR) for act, effect in enumerate(EFFECT) for place, where in enumerate(WHERE)]
-    hooks = [
-        LifeKind(f"hook/{effect}/{where}", "MindfulHook", (place, act, "registry", "manager"), effect in FAIR, ("hook",), ether_wei=100 * 10**18)
-        for act, effect in enumerate(EFFECT) for place, where in enumerate(WHERE) if where != "origin"
-    ]  # fmt: skip
-    return [*tokens, *hooks]
+def _minds() -> Iterator[LifeKind]:
+    for act, effect in enumerate(EFFECT):
+        for place, where in enumerate(WHERE):
+            fair, args = effect in FAIR, (place, act, "registry")
+            if where not in NOT_OF_TOKENS:
+                venues = ("v2",) if where == "liquidity" else EVERYWHERE
+                yield LifeKind(f"{effect}/{where}", "Mindful", args, fair, venues, ether_wei=ETH, keeps=where if where in ("purse", "liquidity") else "")
+            if where not in NOT_OF_HOOKS:
+                yield LifeKind(f"hook/{effect}/{where}", "MindfulHook", (*args, "manager"), fair, ("hook",), ether_wei=100 * ETH)
 
 
 PUMP_WEI = 50 * 10**18

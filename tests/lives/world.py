@@ -1,9 +1,9 @@
 """The two worlds of a life: one chain for the paper wallet, one for the wallet that really trades; their history is the same but for its trades.
 
 Every block is sealed on both, with the same transactions of owners and strangers at the same time. In the real one the
-wallet's own transactions come on top. What they did to the market is taken back after each decision: the storage of pools,
-their manager, the routers and the hub tokens, the pools' balance words in the traded tokens, and the ETH of these. Every
-other word they wrote stays. So the market is the same in both at every order, and the wallet's own past is the only difference.
+wallet's own transactions come on top. What they did to the market is taken back after each decision: prices and reserves of
+pools, the balance words of pools, manager and routers in the traded tokens and in WETH, and the manager's ETH. Every other
+word they wrote stays. So the market is the same in both at every order, and the wallet's own past is the only difference.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ CALL_GAS = 6_000_000
 STRANGERS = tuple(f"0x57a96e{index:034x}" for index in range(1, 4))
 STRANGERS_RAW = 20_000 * ETH
 RICH_WEI = 1_000_000 * ETH
-MARKET_NAMES = ("v4_pool_manager", "v2_router", "swap_router_02", "universal_router", "weth", "usdg", "v3_positions", "v4_positions")
+WETH_BOOK, V4_POOLS = 3, 6
+"""Storage positions: of WETH's balances, of the manager's pools."""
+V4_POOL_WORDS, PLAIN_WORDS = 4, 2**20
 ROUTERS = ("v2_router", "swap_router_02", "universal_router", "v4_pool_manager")
 
 
@@ -215,10 +217,21 @@ class Twins:
         opening += [*venues.approvals(owner, token, place.venue), *venues.open(owner, place, raw[place.token0], raw[place.token1])]
         gifts = [Tx(sender=owner, to=token, data=encode("transfer(address,uint256)", who, STRANGERS_RAW)) for who in STRANGERS]
         for world in self.worlds:
-            world.must([*opening, Tx(sender=owner, to=token, data=encode("markPool(address)", pool)), *gifts])
+            world.must([*opening, Tx(sender=owner, to=token, data=encode("markPool(address)", pool)), *gifts, *self._kept(kind, token, pool)])
             if kind.ether_wei:
                 world.endow([hook or token], kind.ether_wei)
+            if "far" in kind.name:
+                world.must([Tx(sender=owner, to=hook or token, data=encode("prime()"), gas=CALL_GAS)])
         return Stall(token, place, kind.books, hook)
+
+    def _kept(self, kind: LifeKind, token: str, pool: str) -> list[Tx]:
+        """Give a token what it remembers by."""
+        if not kind.keeps:
+            return []
+        coin, owner = self.paper.at["weth"] if kind.keeps == "purse" else pool, self.paper.owner
+        wrapped = [Tx(sender=owner, to=coin, data=encode("deposit()"), value_wei=ETH)] if kind.keeps == "purse" else []
+        given = [encode("keep(address)", coin), encode("transfer(address,uint256)", token, ETH)]
+        return [*wrapped, *(Tx(sender=owner, to=to, data=data) for to, data in zip((token, coin), given, strict=True))]
 
     def _hook(self, kind: LifeKind) -> str:
         values = tuple(self._at.get(value, value) if isinstance(value, str) else value for value in kind.args)
@@ -281,26 +294,27 @@ class Twins:
     def _pools(self) -> set[str]:
         return {stall.place.key for stall in self.stalls if stall.place.venue != "v4"}
 
-    def _whole(self) -> set[str]:
-        """Contracts whose every word is the market's."""
-        return self._pools() | {self.paper.at[name].lower() for name in MARKET_NAMES}
-
     def _words(self) -> dict[str, set[str]]:
-        """Balance words of pools and routers, by token."""
+        """Words of the manager that are a pool's, and balance words of pools, manager and routers, by contract."""
         holders = [*self._pools(), *(self.paper.at[name] for name in ROUTERS)]
-        return {
-            stall.token: {"0x" + keccak(word(holder) + position.to_bytes(32, "big")).hex() for holder in holders for position in stall.books}
-            for stall in self.stalls
-        }  # fmt: skip
+        manager, weth = self.paper.at["v4_pool_manager"].lower(), self.paper.at["weth"].lower()
+        books = {weth: (WETH_BOOK,)} | {stall.token: stall.books for stall in self.stalls}
+        words = {token: {"0x" + keccak(word(holder) + position.to_bytes(32, "big")).hex() for holder in holders for position in books[token]} for token in books}
+        keys = [stall.place.key for stall in self.stalls if stall.place.venue == "v4"]
+        first = [int.from_bytes(keccak(bytes.fromhex(key[2:]) + V4_POOLS.to_bytes(32, "big"))) for key in keys]
+        return words | {manager: {f"0x{place + offset:064x}" for place in first for offset in range(V4_POOL_WORDS)}}
 
     def _market(self, trace: Trace) -> dict[tuple[str, str], tuple[str, str]]:
-        """Market words of a trace before and after; the word named `` is the account's ETH."""
-        whole, words, found = self._whole(), self._words(), {}
+        """Market words of a trace before and after; the word named `` is the account's ETH.
+
+        Of a pool these are its plain words: what is kept under a hash there, liquidity and positions, somebody owns."""
+        pools, words, found = self._pools(), self._words(), {}
+        rich = {self.paper.at[name].lower() for name in ("v4_pool_manager", "weth")}
         for address, change in trace.items():
             for slot, pair in change.words().items():
-                if address in whole or slot in words.get(address, ()):
+                if address in pools and int(slot, 16) < PLAIN_WORDS or slot in words.get(address, ()):
                     found[address, slot] = pair
-            if address in whole and "balance" in change.after:
+            if address in rich and "balance" in change.after:
                 found[address, ""] = change.before.get("balance", "0x0"), change.after["balance"]
         return found
 
