@@ -85,7 +85,7 @@ KINDS: tuple[LifeKind, ...] = (
     LifeKind("dividend_list", "DividendList", honest=True),
     LifeKind("dividend_tracked", "DividendTracked", honest=True),
     LifeKind("holder_list", "HolderList", honest=True),
-    LifeKind("last_buyer", "LastBuyer", honest=True),
+    LifeKind("last_buyer", "LastBuyer", honest=True, venues=("v2",)),
     LifeKind("daily_limit", "DailyLimit", honest=True),
     LifeKind("snapshots", "Snapshots", honest=True, acts=(Act("snapshot()"),)),
     LifeKind("expiring", "Expiring"),
