@@ -5,7 +5,6 @@ A life ends at the first order that the wallet really lives otherwise, since wha
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ from ledgers.errors import ChainFault
 from tests.lives.paper import Paper, Told
 from tests.lives.program import Decide, Mark, Owner, Program, Step, Stranger, Wait
 from tests.lives.reality import Happened, Reality
+from tests.lives.rival import rival_of
 from tests.lives.world import STRANGERS, Twins
 
 FALSE, UNDER = "false", "under"
@@ -92,6 +92,7 @@ class Life:
         self.lived.counts["orders"] += len(told)
         filled = [each for each in told if each.fill is not None]
         self.lived.counts["filled"] += len(filled)
+        self.lived.counts["rival"] += sum(not each.route.hops for each in filled if each.route)
         for each in told:
             if each.fill is None:
                 self._refused(each)
@@ -194,10 +195,15 @@ class Life:
 async def live(twins: Twins, door: RpcDoor, program: Program) -> Lived:
     """Live one life from the worlds' beginning."""
     twins.reset()
-    twins.stalls.append(twins.open(program.kind, program.venue))
+    stall = twins.open(program.kind, program.venue)
+    twins.stalls.append(stall)
+    if program.rival:
+        twins.stalls.append(twins.open_better(stall, program.rival))
     twins.mine()
-    return await Life(twins, program, await Paper.begin(twins, door, program, READER)).play()
-
-
-def live_now(twins: Twins, door: RpcDoor, program: Program) -> Lived:
-    return asyncio.run(live(twins, door, program))
+    paper = await Paper.begin(twins, door, program, READER)
+    life = Life(twins, program, paper)
+    if not program.rival:
+        return await life.play()
+    await paper.settle()
+    async with rival_of(twins, paper):
+        return await life.play()

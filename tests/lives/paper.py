@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from chain.aggregators.rivals import Rivals
 from chain.network import Network, load_network
-from chain.pools import NATIVE, PoolGraph, discover, read_states
+from chain.pools import PoolGraph, discover, read_states
 from chain.router import Route, sell_routes
 from chain.rpc import Lane, RpcDoor
 from ledgers.clock import VirtualClock
@@ -53,11 +54,11 @@ class Paper:
         """Sit down with all stalls known, as after following the chain's logs."""
         network = replace(load_network("devnet"), reader=reader)
         graph = PoolGraph(network)
-        stalls = {stall.place.key for stall in twins.stalls}
-        for pool in await discover(door, network, 0, twins.paper.miner.height):
-            if pool.key in stalls:
-                graph.add(pool)
-        assert len(graph.pools) == len(stalls), (stalls, list(graph.pools))
+        places = [stall.place.key for stall in twins.stalls]
+        found = {pool.key: pool for pool in await discover(door, network, 0, twins.paper.miner.height)}
+        for key in places[:2]:
+            graph.add(found[key])
+        graph.pools.update({key: found[key] for key in places[2:]})  # our own router goes no way through it, yet it is known to be a pool
         desk = Desk(door, network, graph, DEFAULT, VirtualClock(), 0)
         ground = Ground(twins.paper.chain, network, graph, desk.clock, Wire(), desk)
         run = Run(ground, f"w1-life{program.seed}-1", program.wallet, f"{program.stake_wei} wei")
@@ -122,9 +123,11 @@ class Paper:
         return sell_routes(self.network, self.desk.graph, token, amount_raw, self.run.wallet) if amount_raw > 0 else ()
 
 
+    def rivalled(self, asked: Rivals) -> None:
+        """Let a rival be asked beside our own router."""
+        self.desk.rivals = asked
+
+
 def lane_to(twins: Twins) -> RpcDoor:
     """A door to the paper world."""
     return RpcDoor([Lane("devnet", twins.paper.chain.url)], clock=VirtualClock())
-
-
-__all__ = ["NATIVE", "Paper", "Told", "lane_to"]

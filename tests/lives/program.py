@@ -71,13 +71,22 @@ class Program:
     wallet: str
     stake_wei: int
     steps: tuple[Step, ...]
+    rival: str = ""
+    """Venue of a second, better pool of the token that a rival alone trades at; empty without a rival."""
+
+
+RIVALS_PPM = 150_000
+RIVAL_VENUES = ("v2", "v3")
 
 
 def program_of(seed: int, kind: LifeKind) -> Program:
     """The life of a kind that a seed stands for."""
     dice = Random(f"life {seed} of {kind.name}")
     wallet = f"0x{dice.getrandbits(160):040x}"
-    return Program(seed, kind, dice.choice(kind.venues), wallet, dice.choice((ETH, ETH, ETH // 20)), tuple(_steps(dice, kind)))
+    venue, stake_wei, steps = dice.choice(kind.venues), dice.choice((ETH, ETH, ETH // 20)), tuple(_steps(dice, kind))
+    others = [other for other in RIVAL_VENUES if other in kind.venues and other != venue]
+    rival = dice.choice(others) if others and dice.randrange(1_000_000) < RIVALS_PPM else ""
+    return Program(seed, kind, venue, wallet, stake_wei, steps, rival)
 
 
 def _steps(dice: Random, kind: LifeKind) -> Iterator[Step]:

@@ -23,11 +23,13 @@ from chain.devnet.node import Refused
 from chain.devnet.swaps import swap
 from chain.devnet.toolchain import require
 from chain.devnet.venues import NATIVE, Place
+from tests.onchain import rival
 from tests.lives.kinds import FOLDER, POOL, WALLET, Act, LifeKind
 
 ETH = 10**18
 SEED = 7
 DEPTH_WEI, DEPTH_RAW = 200 * ETH, 200_000 * ETH
+BETTER_PERCENT = 104
 CREATION_GAS = 12_000_000
 CALL_GAS = 6_000_000
 STRANGERS = tuple(f"0x57a96e{index:034x}" for index in range(1, 4))
@@ -76,6 +78,7 @@ class World:
         self.node, self.at = self.chain.node, self.chain.deployment.at
         self.owner = self.chain.deployment.cast.visitor
         self.node.call("anvil_autoImpersonateAccount", [True])
+        self.node.call("anvil_setCode", [rival.ROUTER, rival.does_all()])
         self.endow(STRANGERS, 10_000 * ETH)
 
     def endow(self, addresses: Iterable[str], wei: int) -> None:
@@ -208,21 +211,34 @@ class Twins:
         token = self._created("Plain") if hook else self._created(kind.artifact, *values)
         venues, owner = self.paper.chain.deployment.venues, self.paper.owner
         place = venues.hooked(token, NATIVE, 0, 200, hook) if hook else venues.place(venue, token, NATIVE if venue == "v4" else self.paper.at["weth"], 3_000)
-        pool = self.paper.at["v4_pool_manager"] if place.venue == "v4" else place.key
-        raw = {token: DEPTH_RAW, place.other(token): DEPTH_WEI}
-        if place.venue == "v3":
-            opening = [Tx(sender=owner, to=self.paper.at["weth"], data=encode("deposit()"), value_wei=DEPTH_WEI), *venues.approvals(owner, self.paper.at["weth"], "v3")]
-        else:
-            opening = []
-        opening += [*venues.approvals(owner, token, place.venue), *venues.open(owner, place, raw[place.token0], raw[place.token1])]
         gifts = [Tx(sender=owner, to=token, data=encode("transfer(address,uint256)", who, STRANGERS_RAW)) for who in STRANGERS]
+        txs = [*self._opening(token, place, DEPTH_RAW), *gifts, *self._kept(kind, token, self._pool(place))]
         for world in self.worlds:
-            world.must([*opening, Tx(sender=owner, to=token, data=encode("markPool(address)", pool)), *gifts, *self._kept(kind, token, pool)])
+            world.must(txs)
             if kind.ether_wei:
                 world.endow([hook or token], kind.ether_wei)
             if "far" in kind.name:
                 world.must([Tx(sender=owner, to=hook or token, data=encode("prime()"), gas=CALL_GAS)])
         return Stall(token, place, kind.books, hook)
+
+    def open_better(self, stall: Stall, venue: str) -> Stall:
+        """Give a token a second pool, where it is a little cheaper."""
+        place = self.paper.chain.deployment.venues.place(venue, stall.token, self.paper.at["weth"], 3_000)
+        txs = self._opening(stall.token, place, DEPTH_RAW * BETTER_PERCENT // 100)
+        for world in self.worlds:
+            world.must(txs)
+        return replace(stall, place=place)
+
+    def _pool(self, place: Place) -> str:
+        return self.paper.at["v4_pool_manager"] if place.venue == "v4" else place.key
+
+    def _opening(self, token: str, place: Place, raw: int) -> list[Tx]:
+        """Open a pool with `raw` of the token, and tell the token of it."""
+        owner, venues, weth = self.paper.owner, self.paper.chain.deployment.venues, self.paper.at["weth"]
+        amounts = {token: raw, place.other(token): DEPTH_WEI}
+        wrapped = [Tx(sender=owner, to=weth, data=encode("deposit()"), value_wei=DEPTH_WEI), *venues.approvals(owner, weth, "v3")] if place.venue == "v3" else []
+        opened = venues.open(owner, place, amounts[place.token0], amounts[place.token1])
+        return [*wrapped, *venues.approvals(owner, token, place.venue), *opened, Tx(sender=owner, to=token, data=encode("markPool(address)", self._pool(place)))]
 
     def _kept(self, kind: LifeKind, token: str, pool: str) -> list[Tx]:
         """Give a token what it remembers by."""
@@ -257,7 +273,7 @@ class Twins:
 
     def act(self, stall: Stall, act: Act, wallet: str) -> None:
         """Let the owner act."""
-        owner, names = self.paper.owner, {WALLET: wallet, POOL: stall.place.key if stall.place.venue != "v4" else self.paper.at["v4_pool_manager"]}
+        owner, names = self.paper.owner, {WALLET: wallet, POOL: self._pool(stall.place)}
         values = tuple(names.get(value, value) if isinstance(value, str) else value for value in act.values)
         txs = [Tx(sender=owner, to=stall.token, data=encode(act.signature, *values), gas=CALL_GAS)]
         if act.ether_wei:
@@ -296,7 +312,7 @@ class Twins:
 
     def _words(self) -> dict[str, set[str]]:
         """Words of the manager that are a pool's, and balance words of pools, manager and routers, by contract."""
-        holders = [*self._pools(), *(self.paper.at[name] for name in ROUTERS)]
+        holders = [*self._pools(), rival.ROUTER, *(self.paper.at[name] for name in ROUTERS)]
         manager, weth = self.paper.at["v4_pool_manager"].lower(), self.paper.at["weth"].lower()
         books = {weth: (WETH_BOOK,)} | {stall.token: stall.books for stall in self.stalls}
         words = {token: {"0x" + keccak(word(holder) + position.to_bytes(32, "big")).hex() for holder in holders for position in books[token]} for token in books}
