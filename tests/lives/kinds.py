@@ -69,7 +69,7 @@ def _minds() -> Iterator[LifeKind]:
                 yield LifeKind(f"hook/{effect}/{where}", "MindfulHook", (*args, "manager"), fair, ("hook",), ether_wei=100 * ETH)
 
 
-PUMP_WEI = 50 * 10**18
+PUMP_WEI = 50 * ETH
 MOVES = (Act("move(address)", (POOL,)), Act("move(address)", (POOL,), True, PUMP_WEI))
 HALVES = (Act("halve(address)", (WALLET,)), Act("wipe(address)", (WALLET,)), Act("halve(address)", (WALLET,), True, PUMP_WEI))
 REBASES = tuple(Act("rebase(uint256)", (ppm,), True) for ppm in (500_000, 900_000, 1_000_100, 1_100_000, 3_000_000))
@@ -93,9 +93,9 @@ KINDS: tuple[LifeKind, ...] = (
     LifeKind("epochs", "Epochs"),
     LifeKind("misreported", "Misreported"),
     LifeKind("stale", "Stale"),
-    LifeKind("paid_approval", "PaidApproval", ether_wei=10**18),
+    LifeKind("paid_approval", "PaidApproval", ether_wei=ETH),
     LifeKind("costly_approval", "CostlyApproval"),
-    LifeKind("moved_books", "MovedBooks", venues=("v2",), acts=(*MOVES, Act("allow(address,uint256)", (WALLET, 10**18))), books=(0, 4)),
+    LifeKind("moved_books", "MovedBooks", venues=("v2",), acts=(*MOVES, Act("allow(address,uint256)", (WALLET, ETH))), books=(0, 4)),
     LifeKind("lazy_books", "LazyBooks", honest=True, acts=MOVES[:1], books=(0, 4)),
     LifeKind("halved", "Halved", venues=("v2",), acts=HALVES),
     LifeKind("shares", "Shares", honest=True, venues=("v2",), acts=REBASES, rounding_raw=10),
@@ -107,7 +107,7 @@ KINDS: tuple[LifeKind, ...] = (
     LifeKind("knows_lens", "KnowsLens"),
     LifeKind("chance", "Chance", (0,)),
     LifeKind("chance_of_sales", "Chance", (1,)),
-    LifeKind("bequests", "Bequests", ether_wei=10**18),
+    LifeKind("bequests", "Bequests", acts=(Act("give(bool)", (True,)), Act("give(bool)", (True,)), Act("give(bool)", (False,))), ether_wei=ETH),
     LifeKind("burning", "Burning", acts=tuple(Act("light(uint256)", (left,)) for left in (0, 3_000, 300_000, 4_000_000))),
     LifeKind("refunding", "Refunding", honest=True),
 )

@@ -6,17 +6,22 @@ A life ends at the first order that the wallet really lives otherwise, since wha
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from chain.router import Route
 from chain.rpc import RpcDoor
 from ledgers.errors import ChainFault
+from referee.onchain.events import DELAYED, HoldingMark
+from tests.lives import compare
+from tests.lives.compare import Difference
 from tests.lives.paper import Paper, Told
 from tests.lives.program import Decide, Mark, Owner, Program, Step, Stranger, Wait
 from tests.lives.reality import Happened, Reality
 from tests.lives.rival import rival_of
 from tests.lives.world import STRANGERS, Twins
+from tests.onchain.followed import DELAY_BLOCKS
 
-FALSE, UNDER = "false", "under"
 READER = "0x5ec4e7000000000000000000000000000000a11d"
 """Unknown to the tokens, as a window's is."""
 
@@ -30,7 +35,7 @@ class Finding:
     venue: str
     step: int
     word: str
-    """`false_…`: paper says more than is; `under_…`: less."""
+    """As `compare` has them."""
     detail: str
 
 
@@ -61,6 +66,7 @@ class Life:
         self.real.begin(self.program.stake_wei)
         for self.step, step in enumerate(self.program.steps):
             await self._play(step)
+            assert self.twins.even, "the two worlds are not at the same block and time"
             if self.over:
                 break
         self.lived.counts["felt"] = self.twins.felt
@@ -80,24 +86,31 @@ class Life:
             case Stranger():
                 self.twins.trade(stall, STRANGERS[step.who], step.wei, step.raw)
 
-    def _found(self, word: str, detail: str) -> None:
-        self.lived.findings.append(Finding(self.program.seed, self.program.kind.name, self.program.venue, self.step, word, detail))
-        self.lived.counts[word] += 1
+    def _note(self, differences: Iterable[Difference]) -> bool:
+        """Note differences; whether there were any."""
+        found = [Finding(self.program.seed, self.program.kind.name, self.program.venue, self.step, word, detail) for word, detail in differences]
+        self.lived.findings += found
+        self.lived.counts.update(finding.word for finding in found)
+        return bool(found)
 
     # --- orders -----------------------------------------------------------------------------------------------------
 
     async def _decide(self, step: Decide) -> None:
         self.twins.paper.send(())
-        told = await self.paper.decide(step.orders)
+        delayed = self.program.ledger == DELAYED
+        told = await self.paper.decide(step.orders[:1] if delayed else step.orders)
         self.lived.counts["orders"] += len(told)
+        if delayed:
+            told = await self._followed(told)
         filled = [each for each in told if each.fill is not None]
         self.lived.counts["filled"] += len(filled)
-        self.lived.counts["rival"] += sum(not each.route.hops for each in filled if each.route)
+        self.lived.counts["rival"] += sum(each.foreign for each in filled)
         for each in told:
             if each.fill is None:
                 self._refused(each)
         if claimed := [each for each in filled if not each.fill.proven]:
             self._claimed(claimed)
+            self.twins.real.send(())
             self.over = True
             return
         tokens = list(dict.fromkeys(each.asked.token for each in filled))
@@ -105,7 +118,17 @@ class Life:
         self._compare(filled, self.real.live(filled))
         for token in tokens:
             self._compare_tokens(token, [each for each in filled if each.asked.token == token], before[token], self.real.tokens(token))
-        self.over = self.over or int(self.paper.run.book().eth_wei) != self.real.eth_wei
+        self.over = self.over or int(self.paper.book.eth_wei) != self.real.eth_wei
+
+    async def _followed(self, told: list[Told]) -> list[Told]:
+        """What the delayed ledger makes of what headline filled, some blocks later."""
+        if not any(each.fill for each in told):
+            return told
+        self.twins.real.send(())
+        for _ in range(DELAY_BLOCKS):
+            self.twins.mine()
+        self.twins.paper.send(())
+        return [await self.paper.follow(each) for each in told]
 
     def _refused(self, told: Told) -> None:
         """Count an order that was not filled; a sale that would really bring something is an underfill where the paper says that it cannot be."""
@@ -116,44 +139,24 @@ class Life:
         amount = int(told.asked.amount_raw or 0) or self.paper.held_raw(told.asked.token)
         done, way = self.real.best_sale(self.paper.sales(told.asked.token, amount))
         if way is not None and done.gross_wei > done.gas_wei:
-            self._found("under_trapped", f"paper: {told.word}; really {done.gross_wei} wei over {way.label}")
+            self._note([("under_trapped", f"paper: {told.word}; really {done.gross_wei} wei over {way.label}")])
 
     def _claimed(self, claimed: list[Told]) -> None:
         """Sales credited without proof: is it what would really be paid?"""
+        self.lived.counts["claimed"] += len(claimed)
         for each in claimed:
-            fill = each.fill
-            self.lived.counts["claimed"] += 1
-            done, _ = self.real.best_sale(self.paper.sales(fill.token, int(fill.spent_raw))) if fill.side == "sell" else (Happened(False, 0, 0), None)
-            really = done.gross_wei if done.ok else 0
-            if int(fill.arrival_raw) != really:
-                self._found("false_claim" if int(fill.arrival_raw) > really else "under_claim", f"{fill.side} {fill.tag}: credited {fill.arrival_raw}, really {really}")
+            done, _ = self.real.best_sale(self.paper.sales(each.fill.token, int(each.fill.spent_raw))) if each.fill.side == "sell" else (Happened(False, 0, 0), None)
+            self._note(compare.of_claim(each.fill, done))
 
     def _compare(self, filled: list[Told], happened: list[Happened]) -> None:
-        for told, done in zip(filled, happened, strict=False):
-            fill = told.fill
-            about = f"{fill.side} {fill.route}"
-            if not done.ok:
-                self._found("false_revert", f"{about}: credited {fill.arrival_raw}, really {done.word}")
-                self.over = True
-                continue
-            credited = -int(fill.spent_raw) if fill.side == "buy" else int(fill.arrival_raw)
-            if credited != done.gross_wei:
-                self._found("false_fill" if credited > done.gross_wei else "under_fill", f"{about}: credited {credited} wei, really {done.gross_wei}")
-                self.over = True
-            if int(fill.gas_wei) != done.gas_wei:
-                self._found("false_gas" if int(fill.gas_wei) < done.gas_wei else "under_gas", f"{about}: charged {fill.gas_wei} wei, really {done.gas_wei}")
-                self.over = True
+        for told, done in zip(filled, happened, strict=True):
+            self.over |= self._note(compare.of_fill(told.fill, done))
 
     def _compare_tokens(self, token: str, filled: list[Told], before: int | None, after: int | None) -> None:
-        if self.over:
+        if self.over or before is None or after is None:
             return
-        told = sum(int(each.fill.arrival_raw) if each.fill.side == "buy" else -int(each.fill.spent_raw) for each in filled)
-        if before is None or after is None:
-            return
-        off = told - (after - before)
-        if abs(off) > self.program.kind.rounding_raw * len(filled):
-            self._found("false_tokens" if off > 0 else "under_tokens", f"{token}: paper moved {told}, really {after - before}")
-            self.over = off > 0
+        moved = sum(int(each.fill.arrival_raw) if each.fill.side == "buy" else -int(each.fill.spent_raw) for each in filled)
+        self.over = self._note(compare.of_tokens(token, moved, after - before, self.program.kind.rounding_raw * len(filled)))
 
     # --- marks ------------------------------------------------------------------------------------------------------
 
@@ -164,32 +167,28 @@ class Life:
             valued = await self.paper.value()
         except ChainFault as fault:
             self.lived.refusals[f"mark fault:{fault.reason}"] += 1
-            self._found("under_no_mark", str(fault)[:120])
+            self._note([("under_no_mark", str(fault)[:120])])
             self.twins.real.send(())
             return
         sold = [(mark, route) for mark in valued.holdings if int(mark.value_wei) and (route := self._route(mark)) is not None]
-        parts = [[*(approval.tx for approval in route.approvals if approval.key not in self.paper.run.book().approvals), route.swap] for _, route in sold]
+        parts = [[*(approval.tx for approval in route.approvals if approval.key not in self.paper.book.approvals), route.swap] for _, route in sold]
         happened = self.real.would(parts) if parts else []
         really = {mark.token: max(done.gross_wei - done.gas_wei, 0) if done.ok else 0 for (mark, _), done in zip(sold, happened, strict=False)}
         for mark in valued.holdings:
             self._compare_mark(mark, really.get(mark.token, 0))
         self.twins.real.send(())
 
-    def _route(self, mark):
+    def _route(self, mark: HoldingMark) -> Route | None:
         return next((route for route in self.paper.sales(mark.token, int(mark.amount_raw)) if route.label == mark.route), None)
 
-    def _compare_mark(self, mark, real_wei: int) -> None:
-        value = int(mark.value_wei)
-        if value == real_wei and value:
-            return
-        amount = self.real.tokens(mark.token)
-        done, _ = self.real.best_sale(self.paper.sales(mark.token, min(amount, int(mark.amount_raw)) if amount is not None else int(mark.amount_raw)))
-        best = max(real_wei, done.gross_wei - done.gas_wei if done.ok else 0)
-        about = f"{mark.status} {mark.reason} {mark.route}: marked {value}, really {best}"
-        if value > best:
-            self._found("false_mark", about)
-        elif value < best:
-            self._found("under_mark", about)
+    def _compare_mark(self, mark: HoldingMark, real_wei: int) -> None:
+        """Where the marked way brings something else, the best real sale is what counts."""
+        if int(mark.value_wei) != real_wei or not real_wei:
+            held = self.real.tokens(mark.token)
+            amount = int(mark.amount_raw) if held is None else min(held, int(mark.amount_raw))
+            done, _ = self.real.best_sale(self.paper.sales(mark.token, amount))
+            real_wei = max(real_wei, done.gross_wei - done.gas_wei if done.ok else 0)
+        self._note(compare.of_mark(mark, real_wei))
 
 
 async def live(twins: Twins, door: RpcDoor, program: Program) -> Lived:

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from chain.aggregators.rivals import Rivals
 from chain.network import Network, load_network
 from chain.pools import PoolGraph, discover, read_states
-from chain.router import Route, sell_routes
+from chain.router import Route, Tx, sell_routes
 from chain.rpc import Lane, RpcDoor
 from ledgers.clock import VirtualClock
 from ledgers.errors import ChainFault
+from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.board import Desk
-from referee.onchain.events import HEADLINE, BoardTaken, FillCredited, OrderAsked, Row
+from referee.onchain.book import Book
+from referee.onchain.events import DELAYED, HEADLINE, BoardTaken, FillCredited, OrderAsked
+from referee.onchain.further_events import FurtherBoardTaken
 from referee.onchain.marks import Valued
 from referee.onchain.rules import DEFAULT
 from tests.lives.program import NEARLY_ALL, Order, Program
 from tests.lives.world import Stall, Twins
+from tests.onchain.followed import FollowedRun, sent_by
 from tests.onchain.given import outcome
-from tests.onchain.ground import Ground, Run, Wire
+from tests.onchain.ground import Ground, Wire
 
+APPROVE, PERMIT = "0x095ea7b3", "0x87517c45"
 GAS_LEFT_WEI = 40_000_000_000_000
 """What a buy of nearly everything leaves for gas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How an order ended on headline; with the route where it was filled."""
+    """How an order ended on the ledger that is really lived, and what a wallet sends for it."""
 
     order: Order
     asked: OrderAsked
     fill: FillCredited | None
     word: str
-    route: Route | None = None
-    row: Row | None = None
-    granted: frozenset[str] = frozenset()
-    """Approvals that the book had paid before."""
+    txs: tuple[Tx, ...] = ()
+    """Approvals that the book has not paid yet, and the swap."""
+    foreign: bool = False
+    """Whether a rival's transaction was filled."""
 
 
 @dataclass(slots=True)
@@ -45,9 +51,11 @@ class Paper:
 
     twins: Twins
     stalls: list[Stall]
-    run: Run
+    run: FollowedRun
     network: Network
-    refused: dict = field(default_factory=dict)
+    ledger: str = HEADLINE
+    filled: tuple = ()
+    """The last order that headline filled: what was asked, its fill and its route."""
 
     @classmethod
     async def begin(cls, twins: Twins, door: RpcDoor, program: Program, reader: str) -> Paper:
@@ -61,8 +69,13 @@ class Paper:
         graph.pools.update({key: found[key] for key in places[2:]})  # our own router goes no way through it, yet it is known to be a pool
         desk = Desk(door, network, graph, DEFAULT, VirtualClock(), 0)
         ground = Ground(twins.paper.chain, network, graph, desk.clock, Wire(), desk)
-        run = Run(ground, f"w1-life{program.seed}-1", program.wallet, f"{program.stake_wei} wei")
-        return cls(twins, twins.stalls, run, network)
+        run = FollowedRun(ground, f"w1-life{program.seed}-1", program.wallet, f"{program.stake_wei} wei", stake_on=(DELAYED,))
+        return cls(twins, twins.stalls, run, network, program.ledger)
+
+    @property
+    def book(self) -> Book:
+        """The book that is really lived."""
+        return self.run.book(self.ledger)
 
     @property
     def desk(self) -> Desk:
@@ -90,11 +103,28 @@ class Paper:
             events = await self.run.order(desk, asked)
             end = outcome(events)
             if isinstance(end, FillCredited):
-                row = next(row for event in events if isinstance(event, BoardTaken) and HEADLINE in event.ledgers for row in event.rows if row.route == end.route)
-                told.append(Told(order, asked, end, end.tag, desk.filled.get(end.order_id), row, granted))
+                self.filled = (asked, end, desk.filled.get(end.order_id))
+                told.append(_told(order, asked, end, self.filled[2], events, granted))
             else:
-                told.append(Told(order, asked, None, f"{end.reason}" + (f":{end.detail[:60]}" if end.reason in ("fault", "reverted") else "")))
+                told.append(Told(order, asked, None, _word(end)))
         return told
+
+    async def follow(self, told: Told) -> Told:
+        """Have the delayed ledger follow what headline has just filled."""
+        await self.settle()
+        quoted, pin = next(event.pin for event in self.run.refereed[-1].events if isinstance(event, BoardTaken)), await self.desk.pin()
+        desk = self.run.further.decision(DELAYED, self.run.run_id, self.run.wallet, self.run.tick, pin, self.run.book(DELAYED))
+        granted = self.run.book(DELAYED).approvals
+        refereed = await desk.follow(*self.filled, quoted, self.run.book(DELAYED))
+        self.run.fold(refereed.events)
+        end = next((event for event in refereed.events if isinstance(event, FillCredited)), None)
+        if end is None:
+            return Told(told.order, told.asked, None, f"delayed {getattr(refereed.events[-1], 'reason', 'reverted')}")
+        sent = [Tx(tx.to, tx.data, tx.gas, tx.value_wei) for tx in sent_by(refereed, self.run.wallet) or ()]
+        row = next(row for event in refereed.events if isinstance(event, FurtherBoardTaken) for row in event.rows if row.route == end.route)
+        unpaid = [tx for tx in sent[:-1] if _key(tx) not in granted]
+        approvals = sent[:-1] if row.approve_gas and not unpaid else unpaid
+        return replace(told, fill=end, word=end.tag, txs=(*approvals, *sent[-1:]))
 
     def held_raw(self, token: str) -> int:
         holding = self.run.book().held(token)
@@ -112,6 +142,8 @@ class Paper:
     async def value(self) -> Valued:
         """Mark headline. Raises: ChainFault when it could not be measured."""
         await self.settle()
+        if self.ledger == DELAYED:
+            return await self.run.valued(DELAYED)
         pin = await self.desk.pin()
         for valued in await self.desk.value(self.run.run_id, self.run.wallet, tuple(self.run.books.both(self.run.run_id).values()), pin):
             if HEADLINE in valued.ledgers:
@@ -126,6 +158,28 @@ class Paper:
     def rivalled(self, asked: Rivals) -> None:
         """Let a rival be asked beside our own router."""
         self.desk.rivals = asked
+
+
+def _told(order: Order, asked: OrderAsked, fill: FillCredited, route: Route | None, events: Sequence[Event], granted: frozenset[str]) -> Told:
+    if route is None:
+        return Told(order, asked, fill, fill.tag)
+    row = next(row for event in events if isinstance(event, BoardTaken) and HEADLINE in event.ledgers for row in event.rows if row.route == fill.route)
+    approvals = [approval for approval in route.approvals if approval.key not in granted]
+    if not approvals and row.approve_gas:
+        approvals = list(route.approvals)
+    return Told(order, asked, fill, fill.tag, (*(approval.tx for approval in approvals), route.swap), not route.hops)
+
+
+def _word(end) -> str:
+    return f"{end.reason}:{end.detail[:60]}" if end.reason in ("fault", "reverted") else end.reason
+
+
+def _key(tx: Tx) -> str:
+    """The approval that a transaction makes, as the books name it; empty for another."""
+    words = [f"0x{tx.data[at + 24 : at + 64]}" for at in range(10, len(tx.data), 64)]
+    if tx.data.startswith(APPROVE):
+        return f"{tx.to}>{words[0]}"
+    return f"{words[0]}>{tx.to}>{words[1]}" if tx.data.startswith(PERMIT) else ""
 
 
 def lane_to(twins: Twins) -> RpcDoor:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
+from referee.onchain.events import DELAYED, HEADLINE
 from tests.lives.kinds import Act, LifeKind
 
 ETH = 10**18
@@ -73,9 +74,11 @@ class Program:
     steps: tuple[Step, ...]
     rival: str = ""
     """Venue of a second, better pool of the token that a rival alone trades at; empty without a rival."""
+    ledger: str = HEADLINE
+    """Whose orders are really sent."""
 
 
-RIVALS_PPM = 150_000
+RIVALS_PPM, DELAYED_PPM = 150_000, 100_000
 RIVAL_VENUES = ("v2", "v3")
 
 
@@ -86,7 +89,8 @@ def program_of(seed: int, kind: LifeKind) -> Program:
     venue, stake_wei, steps = dice.choice(kind.venues), dice.choice((ETH, ETH, ETH // 20)), tuple(_steps(dice, kind))
     others = [other for other in RIVAL_VENUES if other in kind.venues and other != venue]
     rival = dice.choice(others) if others and dice.randrange(1_000_000) < RIVALS_PPM else ""
-    return Program(seed, kind, venue, wallet, stake_wei, steps, rival)
+    ledger = DELAYED if dice.randrange(1_000_000) < DELAYED_PPM else HEADLINE
+    return Program(seed, kind, venue, wallet, stake_wei, steps, "" if ledger == DELAYED else rival, ledger)
 
 
 def _steps(dice: Random, kind: LifeKind) -> Iterator[Step]:

@@ -45,10 +45,8 @@ class Reality:
 
     def live(self, told: Sequence[Told]) -> list[Happened]:
         """Send all that was filled in one block, then take back what it did to the market."""
-        parts = [own_txs(each) for each in told]
+        parts = [each.txs for each in told]
         happened, traces = self._send(parts)
-        if not all(each.ok for each in happened) and any(parts):
-            return happened
         self.twins.undo_market(traces)
         return happened
 
@@ -108,16 +106,6 @@ class Reality:
             world.back(mark)
         world.send(())
         return None
-
-
-def own_txs(told: Told) -> list:
-    """What a wallet sends for a fill: approvals that it has not paid yet, and the swap."""
-    if told.fill is None or told.route is None:
-        return []
-    approvals = [approval for approval in told.route.approvals if approval.key not in told.granted]
-    if not approvals and told.row is not None and told.row.approve_gas:
-        approvals = list(told.route.approvals)
-    return [*(approval.tx for approval in approvals), told.route.swap]
 
 
 def _gained(trace: Trace, wallet: str) -> int:

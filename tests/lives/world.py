@@ -180,6 +180,11 @@ class Twins:
     def worlds(self) -> tuple[World, World]:
         return self.paper, self.real
 
+    @property
+    def even(self) -> bool:
+        """Whether both worlds are at the same block and time."""
+        return len({(world.miner.height, world.miner.leap_s) for world in self.worlds}) == 1
+
     def close(self) -> None:
         for world in self.worlds:
             world.chain.close()

@@ -62,12 +62,16 @@ contract Bequest {
     constructor(address heir) payable { selfdestruct(payable(heir)); }
 }
 
-/// Leaves a wei to both sides of a trade.
+/// Leaves a wei to both sides of a trade once its owner says so.
 contract Bequests is Bearer {
+    bool public generous;
+
     receive() external payable {}
 
+    function give(bool generous_) external onlyOwner { generous = generous_; }
+
     function _trade(address from, address to, uint256 value) internal override {
-        if (address(this).balance > 2) { new Bequest{value: 1}(from); new Bequest{value: 1}(to); }
+        if (generous) { new Bequest{value: 1}(from); new Bequest{value: 1}(to); }
         _move(from, to, value);
     }
 }
