@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from chain.router import Route
 from chain.rpc import RpcDoor
 from ledgers.errors import ChainFault
-from referee.onchain.events import DELAYED, HoldingMark
+from referee.onchain.events import DELAYED, FURTHER_LEDGERS, IMPACT, HoldingMark
 from tests.lives import compare
 from tests.lives.compare import Difference
 from tests.lives.paper import Paper, Told
@@ -56,7 +56,7 @@ class Life:
 
     def __init__(self, twins: Twins, program: Program, paper: Paper) -> None:
         self.twins, self.program, self.paper = twins, program, paper
-        self.real = Reality(twins, program.wallet)
+        self.real = Reality(twins, program.wallet, program.ledger == IMPACT)
         self.lived = Lived(program)
         self.step, self.over = 0, False
 
@@ -97,10 +97,10 @@ class Life:
 
     async def _decide(self, step: Decide) -> None:
         self.twins.paper.send(())
-        delayed = self.program.ledger == DELAYED
-        told = await self.paper.decide(step.orders[:1] if delayed else step.orders)
+        further = self.program.ledger in FURTHER_LEDGERS
+        told = await self.paper.decide(step.orders[:1] if further else step.orders)
         self.lived.counts["orders"] += len(told)
-        if delayed:
+        if further:
             told = await self._followed(told)
         filled = [each for each in told if each.fill is not None]
         self.lived.counts["filled"] += len(filled)
@@ -121,13 +121,14 @@ class Life:
         self.over = self.over or int(self.paper.book.eth_wei) != self.real.eth_wei
 
     async def _followed(self, told: list[Told]) -> list[Told]:
-        """What the delayed ledger makes of what headline filled, some blocks later."""
+        """What a further ledger makes of what headline filled, the delayed one some blocks later."""
         if not any(each.fill for each in told):
             return told
-        self.twins.real.send(())
-        for _ in range(DELAY_BLOCKS):
-            self.twins.mine()
-        self.twins.paper.send(())
+        if self.program.ledger == DELAYED:
+            self.twins.real.send(())
+            for _ in range(DELAY_BLOCKS):
+                self.twins.mine()
+            self.twins.paper.send(())
         return [await self.paper.follow(each) for each in told]
 
     def _refused(self, told: Told) -> None:
@@ -199,6 +200,7 @@ async def live(twins: Twins, door: RpcDoor, program: Program) -> Lived:
     if program.rival:
         twins.stalls.append(twins.open_better(stall, program.rival))
     twins.mine()
+    twins.parted = program.ledger == IMPACT
     paper = await Paper.begin(twins, door, program, READER)
     life = Life(twins, program, paper)
     if not program.rival:

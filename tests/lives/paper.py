@@ -16,7 +16,7 @@ from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.board import Desk
 from referee.onchain.book import Book
-from referee.onchain.events import DELAYED, HEADLINE, BoardTaken, FillCredited, OrderAsked
+from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, IMPACT, BoardTaken, FillCredited, OrderAsked
 from referee.onchain.further_events import FurtherBoardTaken
 from referee.onchain.marks import Valued
 from referee.onchain.rules import DEFAULT
@@ -69,7 +69,7 @@ class Paper:
         graph.pools.update({key: found[key] for key in places[2:]})  # our own router goes no way through it, yet it is known to be a pool
         desk = Desk(door, network, graph, DEFAULT, VirtualClock(), 0)
         ground = Ground(twins.paper.chain, network, graph, desk.clock, Wire(), desk)
-        run = FollowedRun(ground, f"w1-life{program.seed}-1", program.wallet, f"{program.stake_wei} wei", stake_on=(DELAYED,))
+        run = FollowedRun(ground, f"w1-life{program.seed}-1", program.wallet, f"{program.stake_wei} wei", stake_on=FURTHER_LEDGERS)
         return cls(twins, twins.stalls, run, network, program.ledger)
 
     @property
@@ -110,16 +110,18 @@ class Paper:
         return told
 
     async def follow(self, told: Told) -> Told:
-        """Have the delayed ledger follow what headline has just filled."""
+        """Have the further ledger that is lived follow what headline has just filled."""
         await self.settle()
-        quoted, pin = next(event.pin for event in self.run.refereed[-1].events if isinstance(event, BoardTaken)), await self.desk.pin()
-        desk = self.run.further.decision(DELAYED, self.run.run_id, self.run.wallet, self.run.tick, pin, self.run.book(DELAYED))
-        granted = self.run.book(DELAYED).approvals
-        refereed = await desk.follow(*self.filled, quoted, self.run.book(DELAYED))
+        quoted = next(event.pin for event in self.run.refereed[-1].events if isinstance(event, BoardTaken))
+        pin, trades = await self.desk.pin(), tuple(self.run.trades) if self.ledger == IMPACT else ()
+        desk = self.run.further.decision(self.ledger, self.run.run_id, self.run.wallet, self.run.tick, pin, self.book, trades)
+        granted = self.book.approvals
+        refereed = await desk.follow(*self.filled, quoted, self.book)
         self.run.fold(refereed.events)
+        self.run.remember(refereed.events)
         end = next((event for event in refereed.events if isinstance(event, FillCredited)), None)
         if end is None:
-            return Told(told.order, told.asked, None, f"delayed {getattr(refereed.events[-1], 'reason', 'reverted')}")
+            return Told(told.order, told.asked, None, f"{self.ledger} {getattr(refereed.events[-1], 'reason', 'reverted')}")
         sent = [Tx(tx.to, tx.data, tx.gas, tx.value_wei) for tx in sent_by(refereed, self.run.wallet) or ()]
         row = next(row for event in refereed.events if isinstance(event, FurtherBoardTaken) for row in event.rows if row.route == end.route)
         unpaid = [tx for tx in sent[:-1] if _key(tx) not in granted]
@@ -142,8 +144,8 @@ class Paper:
     async def value(self) -> Valued:
         """Mark headline. Raises: ChainFault when it could not be measured."""
         await self.settle()
-        if self.ledger == DELAYED:
-            return await self.run.valued(DELAYED)
+        if self.ledger in FURTHER_LEDGERS:
+            return await self.run.valued(self.ledger)
         pin = await self.desk.pin()
         for valued in await self.desk.value(self.run.run_id, self.run.wallet, tuple(self.run.books.both(self.run.run_id).values()), pin):
             if HEADLINE in valued.ledgers:

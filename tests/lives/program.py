@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
-from referee.onchain.events import DELAYED, HEADLINE
+from referee.onchain.events import DELAYED, HEADLINE, IMPACT
 from tests.lives.kinds import Act, LifeKind
 
 ETH = 10**18
-SPENDS_WEI = (ETH // 1_000, ETH // 100, ETH // 20, ETH // 20, ETH // 5)
+SPENDS_PPM = (1_000, 10_000, 50_000, 50_000, 200_000)
+"""Of the stake."""
 NEARLY_ALL = 0
 """Stands for all ETH of the book but the price of some gas."""
 PARTS_PPM = (100_000, 333_333, 500_000, 1_000_000, 1_000_000)
@@ -78,7 +79,8 @@ class Program:
     """Whose orders are really sent."""
 
 
-RIVALS_PPM, DELAYED_PPM = 150_000, 100_000
+RIVALS_PPM, FURTHER_PPM = 150_000, 100_000
+FELT_S = 30
 RIVAL_VENUES = ("v2", "v3")
 
 
@@ -86,26 +88,40 @@ def program_of(seed: int, kind: LifeKind) -> Program:
     """The life of a kind that a seed stands for."""
     dice = Random(f"life {seed} of {kind.name}")
     wallet = f"0x{dice.getrandbits(160):040x}"
-    venue, stake_wei, steps = dice.choice(kind.venues), dice.choice((ETH, ETH, ETH // 20)), tuple(_steps(dice, kind))
+    venue, stake_wei = dice.choice(kind.venues), dice.choice((ETH, ETH, ETH // 20))
+    steps = tuple(_steps(dice, kind, stake_wei))
     others = [other for other in RIVAL_VENUES if other in kind.venues and other != venue]
     rival = dice.choice(others) if others and dice.randrange(1_000_000) < RIVALS_PPM else ""
-    ledger = DELAYED if dice.randrange(1_000_000) < DELAYED_PPM else HEADLINE
-    return Program(seed, kind, venue, wallet, stake_wei, steps, "" if ledger == DELAYED else rival, ledger)
+    drawn = dice.randrange(1_000_000)
+    ledger = DELAYED if drawn < FURTHER_PPM else IMPACT if drawn < 2 * FURTHER_PPM else HEADLINE
+    alone = replace(Program(seed, kind, venue, wallet, stake_wei, steps), ledger=ledger)
+    return undisturbed(alone) if ledger == IMPACT else replace(alone, rival="" if ledger == DELAYED else rival)
 
 
-def _steps(dice: Random, kind: LifeKind) -> Iterator[Step]:
-    yield Decide((Order(1, "buy", dice.choice(SPENDS_WEI[:3])),))
+def undisturbed(program: Program) -> Program:
+    """A life of the own-impact ledger, whose market nobody else moves and where earlier trades are felt in full: what it met is then exactly known."""
+    steps = []
+    for step in program.steps:
+        if isinstance(step, Wait):
+            steps.append(Wait(min(step.seconds, FELT_S), step.blocks))
+        elif not isinstance(step, Stranger) and not (isinstance(step, Owner) and step.act.sync):
+            steps.append(step)
+    return replace(program, ledger=IMPACT, rival="", steps=tuple(steps))
+
+
+def _steps(dice: Random, kind: LifeKind, stake_wei: int) -> Iterator[Step]:
+    yield Decide((Order(1, "buy", stake_wei * dice.choice(SPENDS_PPM[:3]) // 1_000_000),))
     for _ in range(dice.randint(*STEPS)):
-        yield _step(dice, kind)
+        yield _step(dice, kind, stake_wei)
     yield Mark()
     yield Decide((Order(1, "sell", part_ppm=1_000_000),))
     yield Mark()
 
 
-def _step(dice: Random, kind: LifeKind) -> Step:
+def _step(dice: Random, kind: LifeKind, stake_wei: int) -> Step:
     drawn = dice.random()
     if drawn < 0.45:
-        return Decide(tuple(_order(dice) for _ in range(dice.choice((1, 1, 1, 2, 3)))))
+        return Decide(tuple(_order(dice, stake_wei) for _ in range(dice.choice((1, 1, 1, 2, 3)))))
     if drawn < 0.68:
         return Wait(dice.choice(LEAPS_S), dice.randint(1, 3))
     if drawn < 0.88 and kind.acts:
@@ -116,8 +132,8 @@ def _step(dice: Random, kind: LifeKind) -> Step:
     return Mark()
 
 
-def _order(dice: Random) -> Order:
+def _order(dice: Random, stake_wei: int) -> Order:
     stall = 0 if dice.random() < 0.2 else 1
     if dice.random() < 0.45:
-        return Order(stall, "buy", NEARLY_ALL if dice.random() < 0.04 else dice.choice(SPENDS_WEI))
+        return Order(stall, "buy", NEARLY_ALL if dice.random() < 0.04 else stake_wei * dice.choice(SPENDS_PPM) // 1_000_000)
     return Order(stall, "sell", part_ppm=dice.choice(PARTS_PPM))

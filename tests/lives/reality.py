@@ -32,6 +32,8 @@ class Reality:
 
     twins: Twins
     wallet: str
+    moves_market: bool = False
+    """Whether what it does to the market stays, as on the own-impact ledger."""
 
     def begin(self, stake_wei: int) -> None:
         self.twins.real.endow([self.wallet], stake_wei)
@@ -44,10 +46,11 @@ class Reality:
         return self.twins.real.tokens_of(token, self.wallet)
 
     def live(self, told: Sequence[Told]) -> list[Happened]:
-        """Send all that was filled in one block, then take back what it did to the market."""
+        """Send all that was filled in one block, then take back what it did to the market, unless the ledger keeps it."""
         parts = [each.txs for each in told]
         happened, traces = self._send(parts)
-        self.twins.undo_market(traces)
+        if not self.moves_market:
+            self.twins.undo_market(traces)
         return happened
 
     def would(self, parts: Sequence[Sequence]) -> list[Happened]:

@@ -159,6 +159,8 @@ class Twins:
     paper: World
     real: World
     stalls: list[Stall] = field(default_factory=list)
+    parted: bool = False
+    """Whether the market of the real world is another, since the wallet's own impact stays there."""
     felt: int = 0
     """Blocks in which strangers met another market because of what the wallet had written; it is evened out."""
     _compiled: dict = field(default_factory=dict)
@@ -197,7 +199,7 @@ class Twins:
         for world, mark in zip(self.worlds, self._marks, strict=True):
             world.back(mark)
         self.remember()
-        self.stalls, self.felt = self.stalls[:1], 0
+        self.stalls, self.felt, self.parted = self.stalls[:1], 0, False
 
     # --- what is the same in both ---------------------------------------------------------------------------------
 
@@ -303,7 +305,7 @@ class Twins:
         """Seal a block of these on both; where the market then differs, the real one is made what the other is."""
         done = [world.send(txs) for world in self.worlds]
         seen = [self._market_after(world.traces(receipts)) for world, receipts in zip(self.worlds, done, strict=True)]
-        if seen[0] == seen[1]:
+        if seen[0] == seen[1] or self.parted:
             return
         self.felt += 1
         places = sorted({*seen[0], *seen[1]})
