@@ -1,6 +1,7 @@
 """A life: the program played on paper and really, and every difference between the two named.
 
-A life ends at the first order that the wallet really lives otherwise, since what follows would compare two different wallets.
+A life ends where the two wallets part: at a false fill, or when they hold other tokens. Where paper only took too much ETH, the
+real wallet is left with as little, and both live on.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tests.lives.rival import rival_of
 from tests.lives.world import STRANGERS, Twins
 from tests.onchain.followed import DELAY_BLOCKS
 
+PARTING = frozenset({"false_revert", "false_fill", "false_tokens", "under_tokens", "false_claim", "under_claim"})
 READER = "0x5ec4e7000000000000000000000000000000a11d"
 """Unknown to the tokens, as a window's is."""
 
@@ -86,12 +88,12 @@ class Life:
             case Stranger():
                 self.twins.trade(stall, STRANGERS[step.who], step.wei, step.raw)
 
-    def _note(self, differences: Iterable[Difference]) -> bool:
-        """Note differences; whether there were any."""
+    def _note(self, differences: Iterable[Difference]) -> None:
+        """Note differences, and end the life where the wallets part."""
         found = [Finding(self.program.seed, self.program.kind.name, self.program.venue, self.step, word, detail) for word, detail in differences]
         self.lived.findings += found
         self.lived.counts.update(finding.word for finding in found)
-        return bool(found)
+        self.over |= any(finding.word in PARTING for finding in found)
 
     # --- orders -----------------------------------------------------------------------------------------------------
 
@@ -118,7 +120,8 @@ class Life:
         self._compare(filled, self.real.live(filled))
         for token in tokens:
             self._compare_tokens(token, [each for each in filled if each.asked.token == token], before[token], self.real.tokens(token))
-        self.over = self.over or int(self.paper.book.eth_wei) != self.real.eth_wei
+        if int(self.paper.book.eth_wei) != self.real.eth_wei:
+            self.twins.real.endow([self.program.wallet], int(self.paper.book.eth_wei))
 
     async def _followed(self, told: list[Told]) -> list[Told]:
         """What a further ledger makes of what headline filled, the delayed one some blocks later."""
@@ -146,18 +149,21 @@ class Life:
         """Sales credited without proof: is it what would really be paid?"""
         self.lived.counts["claimed"] += len(claimed)
         for each in claimed:
-            done, _ = self.real.best_sale(self.paper.sales(each.fill.token, int(each.fill.spent_raw))) if each.fill.side == "sell" else (Happened(False, 0, 0), None)
+            done = Happened(False, 0, 0)
+            if each.fill.side == "sell":
+                held, spent = self.real.tokens(each.fill.token), int(each.fill.spent_raw)
+                done, _ = self.real.best_sale(self.paper.sales(each.fill.token, spent if held is None else min(held, spent)))
             self._note(compare.of_claim(each.fill, done))
 
     def _compare(self, filled: list[Told], happened: list[Happened]) -> None:
         for told, done in zip(filled, happened, strict=True):
-            self.over |= self._note(compare.of_fill(told.fill, done))
+            self._note(compare.of_fill(told.fill, done))
 
     def _compare_tokens(self, token: str, filled: list[Told], before: int | None, after: int | None) -> None:
         if self.over or before is None or after is None:
             return
         moved = sum(int(each.fill.arrival_raw) if each.fill.side == "buy" else -int(each.fill.spent_raw) for each in filled)
-        self.over = self._note(compare.of_tokens(token, moved, after - before, self.program.kind.rounding_raw * len(filled)))
+        self._note(compare.of_tokens(token, moved, after - before, self.program.kind.rounding_raw * len(filled)))
 
     # --- marks ------------------------------------------------------------------------------------------------------
 
