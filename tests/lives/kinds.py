@@ -12,10 +12,10 @@ from pathlib import Path
 
 ETH = 10**18
 FOLDER = Path(__file__).parent / "contracts"
-WHERE = ("own", "elsewhere", "namespace", "origin", "bucket", "secret", "list", "paired", "purse", "liquidity", "claims", "ether", "code", "far", "far_elsewhere")
+WHERE = ("own", "elsewhere", "namespace", "origin", "bucket", "secret", "list", "paired", "purse", "liquidity", "claims", "ether", "code", "far", "far_elsewhere", "everyone")
 """From the purse on it is kept by others: WETH of an address nobody has the key of, liquidity of the pair, claims on the pool manager, ETH, code.
 
-What is far is filled beforehand, so that no gas tells who traded."""
+What is far is filled beforehand, so that no gas tells who traded; the last is one record of all traders together."""
 NOT_OF_TOKENS, NOT_OF_HOOKS = ("claims",), ("origin", "purse", "liquidity")
 EFFECT = ("noted", "third_taxed", "third_reverts", "bonus", "welcome", "from_ten_seconds", "early", "loyal")
 FAIR = ("noted", "bonus", "welcome", "early", "loyal")
@@ -54,6 +54,8 @@ class LifeKind:
     """How far a balance may be off where it is counted in shares."""
     ether_wei: int = 0
     """What the contract owns at the start."""
+    copies: int = 1
+    """How many tokens of the kind one life has."""
     keeps: str = ""
     """`purse` or `liquidity`: it is given WETH, or liquidity of its pair, to remember by."""
 
@@ -88,6 +90,8 @@ KINDS: tuple[LifeKind, ...] = (
     LifeKind("last_buyer", "LastBuyer", honest=True, venues=("v2",)),
     LifeKind("daily_limit", "DailyLimit", honest=True),
     LifeKind("snapshots", "Snapshots", honest=True, acts=(Act("snapshot()"),)),
+    LifeKind("swap_back", "SwapBack", honest=True, venues=("v2",)),
+    LifeKind("reflection", "Reflection", honest=True, venues=("v2",), rounding_raw=10),
     LifeKind("expiring", "Expiring"),
     LifeKind("counted", "Counted"),
     LifeKind("epochs", "Epochs"),
@@ -110,6 +114,8 @@ KINDS: tuple[LifeKind, ...] = (
     LifeKind("bequests", "Bequests", acts=(Act("give(bool)", (True,)), Act("give(bool)", (True,)), Act("give(bool)", (False,))), ether_wei=ETH),
     LifeKind("burning", "Burning", acts=tuple(Act("light(uint256)", (left,)) for left in (0, 3_000, 300_000, 4_000_000))),
     LifeKind("refunding", "Refunding", honest=True),
+    LifeKind("burning_crowd", "Burning", venues=("v2",), acts=(Act("light(uint256)", (4_000,)),), copies=10),
+    LifeKind("muted_crowd", "Muted", venues=("v2",), acts=(Act("feel(uint256)", (2,)),), copies=10),
 )
 
 

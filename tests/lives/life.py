@@ -75,7 +75,7 @@ class Life:
         return self.lived
 
     async def _play(self, step: Step) -> None:
-        stall = self.twins.stalls[1]
+        stall, own = self.twins.stalls[1], self.twins.stalls[1 : 1 + self.program.kind.copies]
         match step:
             case Decide():
                 await self._decide(step)
@@ -84,7 +84,7 @@ class Life:
             case Wait():
                 self.twins.leap(step.seconds, step.blocks)
             case Owner():
-                self.twins.act(stall, step.act, self.program.wallet)
+                self.twins.act(own, step.act, self.program.wallet)
             case Stranger():
                 self.twins.trade(stall, STRANGERS[step.who], step.wei, step.raw)
 
@@ -201,10 +201,9 @@ class Life:
 async def live(twins: Twins, door: RpcDoor, program: Program) -> Lived:
     """Live one life from the worlds' beginning."""
     twins.reset()
-    stall = twins.open(program.kind, program.venue)
-    twins.stalls.append(stall)
+    twins.stalls += [twins.open(program.kind, program.venue) for _ in range(program.kind.copies)]
     if program.rival:
-        twins.stalls.append(twins.open_better(stall, program.rival))
+        twins.stalls.append(twins.open_better(twins.stalls[1], program.rival))
     twins.mine()
     twins.parted = program.ledger == IMPACT
     paper = await Paper.begin(twins, door, program, READER)

@@ -64,9 +64,10 @@ class Paper:
         graph = PoolGraph(network)
         places = [stall.place.key for stall in twins.stalls]
         found = {pool.key: pool for pool in await discover(door, network, 0, twins.paper.miner.height)}
-        for key in places[:2]:
+        ours = places[:-1] if program.rival else places
+        for key in ours:
             graph.add(found[key])
-        graph.pools.update({key: found[key] for key in places[2:]})  # our own router goes no way through it, yet it is known to be a pool
+        graph.pools.update({key: found[key] for key in places})  # our own router goes no way through the rival's, yet it is known to be a pool
         desk = Desk(door, network, graph, DEFAULT, VirtualClock(), 0)
         ground = Ground(twins.paper.chain, network, graph, desk.clock, Wire(), desk)
         run = FollowedRun(ground, f"w1-life{program.seed}-1", program.wallet, f"{program.stake_wei} wei", stake_on=FURTHER_LEDGERS)

@@ -26,7 +26,7 @@ class Order:
     """Buy for `wei`, or sell a part of what is held."""
 
     stall: int
-    """0 is the plain companion, 1 the token of the life."""
+    """0 is the plain companion, 1 the token of the life, more where it has several."""
     side: str
     wei: int = 0
     part_ppm: int = 0
@@ -90,7 +90,7 @@ def program_of(seed: int, kind: LifeKind) -> Program:
     wallet = f"0x{dice.getrandbits(160):040x}"
     venue, stake_wei = dice.choice(kind.venues), dice.choice((ETH, ETH, ETH // 20))
     steps = tuple(_steps(dice, kind, stake_wei))
-    others = [other for other in RIVAL_VENUES if other in kind.venues and other != venue]
+    others = [other for other in RIVAL_VENUES if other in kind.venues and other != venue and kind.copies == 1]
     rival = dice.choice(others) if others and dice.randrange(1_000_000) < RIVALS_PPM else ""
     drawn = dice.randrange(1_000_000)
     ledger = DELAYED if drawn < FURTHER_PPM else IMPACT if drawn < 2 * FURTHER_PPM else HEADLINE
@@ -110,18 +110,18 @@ def undisturbed(program: Program) -> Program:
 
 
 def _steps(dice: Random, kind: LifeKind, stake_wei: int) -> Iterator[Step]:
-    yield Decide((Order(1, "buy", stake_wei * dice.choice(SPENDS_PPM[:3]) // 1_000_000),))
+    yield Decide(tuple(Order(1 + copy, "buy", stake_wei * dice.choice(SPENDS_PPM[:3]) // 1_000_000) for copy in range(kind.copies)))
     for _ in range(dice.randint(*STEPS)):
         yield _step(dice, kind, stake_wei)
     yield Mark()
-    yield Decide((Order(1, "sell", part_ppm=1_000_000),))
+    yield Decide(tuple(Order(1 + copy, "sell", part_ppm=1_000_000) for copy in range(kind.copies)))
     yield Mark()
 
 
 def _step(dice: Random, kind: LifeKind, stake_wei: int) -> Step:
     drawn = dice.random()
     if drawn < 0.45:
-        return Decide(tuple(_order(dice, stake_wei) for _ in range(dice.choice((1, 1, 1, 2, 3)))))
+        return Decide(tuple(_order(dice, kind, stake_wei) for _ in range(dice.choice((1, 1, 1, 2, 3)))))
     if drawn < 0.68:
         return Wait(dice.choice(LEAPS_S), dice.randint(1, 3))
     if drawn < 0.88 and kind.acts:
@@ -132,8 +132,8 @@ def _step(dice: Random, kind: LifeKind, stake_wei: int) -> Step:
     return Mark()
 
 
-def _order(dice: Random, stake_wei: int) -> Order:
-    stall = 0 if dice.random() < 0.2 else 1
+def _order(dice: Random, kind: LifeKind, stake_wei: int) -> Order:
+    stall = 0 if dice.random() < 0.2 else dice.randint(1, kind.copies)
     if dice.random() < 0.45:
         return Order(stall, "buy", NEARLY_ALL if dice.random() < 0.04 else stake_wei * dice.choice(SPENDS_PPM) // 1_000_000)
     return Order(stall, "sell", part_ppm=dice.choice(PARTS_PPM))

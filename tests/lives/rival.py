@@ -25,7 +25,7 @@ class Patient(VirtualClock):
 async def rival_of(twins: Twins, paper: Paper) -> AsyncIterator[None]:
     """Serve the rival for one life."""
     better = PoolGraph(paper.network)
-    better.add(paper.desk.graph.pools[twins.stalls[2].place.key])
+    better.add(paper.desk.graph.pools[twins.stalls[-1].place.key])
     better.states.update(paper.desk.graph.states)
     ground = paper.run.ground
     async with rival_server(ground, lambda wanted: _told(server, wanted)) as server:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from chain.devnet.calls import Tx
@@ -16,13 +14,6 @@ WALLET = "0x11fe5ba5e5000000000000000000000000c0ffee"
 SPEND_WEI = ETH // 20
 PLACES = [kind for kind in KINDS if "third_taxed/" in kind.name]
 FAIR = [kind for kind in KINDS if kind.honest and "/" not in kind.name or kind.name.startswith(("noted/", "hook/noted/"))]
-
-
-@pytest.fixture(scope="module")
-def twins() -> Iterator[Twins]:
-    built = Twins.build()
-    yield built
-    built.close()
 
 
 class Trader:

@@ -2,60 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
-from chain.rpc import RpcDoor
 from ledgers.money import TokenRaw, Wei
 from referee.onchain.events import DELAYED, HEADLINE, IMPACT, HoldingMark
 from tests.lives import compare
 from tests.lives.kinds import KINDS, kind_named
-from tests.lives.life import Lived, live
-from tests.lives.paper import lane_to
+from tests.lives.life import live
 from tests.lives.program import program_of, undisturbed
 from tests.lives.reality import Happened
 from tests.lives.report import Tally
-from tests.lives.world import Twins
 from tests.onchain.given import bought, sold
 
 ETH = 10**18
 LEDGERS = (HEADLINE, DELAYED, IMPACT)
-TODAY_FALSE = {
-    "third_taxed/far": 0, "third_reverts/far": 4, "hook/third_reverts/far": 3, "from_ten_seconds/far": 2, "from_ten_seconds/elsewhere": 5,
-    "from_ten_seconds/ether": 2, "from_ten_seconds/liquidity": 0, "hook/from_ten_seconds/far_elsewhere": 0, "hook/from_ten_seconds/claims": 2,
-    "expiring": 0, "stale": 0, "misreported": 1, "shares": 4, "halved": 1, "moved_books": 4, "muted": 1, "proxy": 4,
-}  # fmt: skip
-"""Kinds with a seed by which a life is told more than it lives."""
-
-
-@pytest.fixture(scope="module")
-def twins():
-    built = Twins.build()
-    yield built
-    built.close()
-
-
-@pytest.fixture
-async def door(twins) -> AsyncIterator[RpcDoor]:
-    door = lane_to(twins)
-    yield door
-    await door.close()
-
-
-def false_of(lived: Lived) -> list[str]:
-    return [f"{finding.step} {finding.word}: {finding.detail}" for finding in lived.findings if finding.word.startswith(compare.FALSE)]
-
-
 # --- lives --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ledger", LEDGERS)
 @pytest.mark.parametrize("seed", range(3))
 async def test_every_order_and_mark_of_a_plain_life_is_what_is_really_lived(twins, door, seed, ledger):
-    program = replace(program_of(seed, kind_named("plain")), rival="", ledger=ledger)
-    lived = await live(twins, door, undisturbed(program) if ledger == IMPACT else program)
+    alone = replace(program_of(seed, kind_named("plain")), rival="", ledger=ledger)
+    lived = await live(twins, door, undisturbed(alone) if ledger == IMPACT else alone)
     assert (lived.findings, lived.refusals.keys() - {"buy insufficient_eth"}, lived.counts["felt"]) == ([], set(), 0)
     assert lived.counts["filled"] >= 1 and lived.counts["marks"] >= 2
 
@@ -66,18 +36,10 @@ async def test_a_life_that_a_rival_fills_too_is_what_is_really_lived(twins, door
     assert (lived.findings, lived.counts["felt"]) == ([], 0) and 0 < lived.counts["rival"] < lived.counts["filled"]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xfail(strict=True, reason="the wallet does not carry all that it wrote yet")) for name in TODAY_FALSE]
-)
-async def test_no_life_is_told_more_than_it_lives(twins, door, name):
-    lived = await live(twins, door, replace(program_of(TODAY_FALSE[name], kind_named(name)), rival="", ledger=HEADLINE))
-    assert false_of(lived) == []
-
-
 async def test_the_same_seed_is_the_same_life(twins, door):
-    program = program_of(5, kind_named("third_taxed/far"))
-    first, again = [await live(twins, door, program) for _ in range(2)]
-    assert (first.counts, first.findings, first.refusals) == (again.counts, again.findings, again.refusals) and program == program_of(5, kind_named("third_taxed/far"))
+    drawn = program_of(5, kind_named("third_taxed/far"))
+    first, again = [await live(twins, door, drawn) for _ in range(2)]
+    assert (first.counts, first.findings, first.refusals) == (again.counts, again.findings, again.refusals) and drawn == program_of(5, kind_named("third_taxed/far"))
 
 
 def test_kinds_have_names_of_their_own():

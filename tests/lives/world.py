@@ -8,7 +8,7 @@ word they wrote stays. So the market is the same in both at every order, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +30,7 @@ ETH = 10**18
 SEED = 7
 DEPTH_WEI, DEPTH_RAW = 200 * ETH, 200_000 * ETH
 BETTER_PERCENT = 104
+PRIMED = ("/far", "/far_elsewhere", "/everyone")
 CREATION_GAS = 12_000_000
 CALL_GAS = 6_000_000
 STRANGERS = tuple(f"0x57a96e{index:034x}" for index in range(1, 4))
@@ -224,7 +225,7 @@ class Twins:
             world.must(txs)
             if kind.ether_wei:
                 world.endow([hook or token], kind.ether_wei)
-            if "far" in kind.name:
+            if kind.name.endswith(PRIMED):
                 world.must([Tx(sender=owner, to=hook or token, data=encode("prime()"), gas=CALL_GAS)])
         return Stall(token, place, kind.books, hook)
 
@@ -278,18 +279,19 @@ class Twins:
             for _ in range(blocks):
                 world.send(())
 
-    def act(self, stall: Stall, act: Act, wallet: str) -> None:
-        """Let the owner act."""
-        owner, names = self.paper.owner, {WALLET: wallet, POOL: self._pool(stall.place)}
+    def act(self, stalls: Sequence[Stall], act: Act, wallet: str) -> None:
+        """Let the owner of some tokens act on all of them."""
+        self.both([tx for stall in stalls for tx in self._acts(stall, act, wallet)])
+
+    def _acts(self, stall: Stall, act: Act, wallet: str) -> Iterator[Tx]:
+        owner, weth, names = self.paper.owner, self.paper.at["weth"], {WALLET: wallet, POOL: self._pool(stall.place)}
         values = tuple(names.get(value, value) if isinstance(value, str) else value for value in act.values)
-        txs = [Tx(sender=owner, to=stall.token, data=encode(act.signature, *values), gas=CALL_GAS)]
+        yield Tx(sender=owner, to=stall.token, data=encode(act.signature, *values), gas=CALL_GAS)
         if act.ether_wei:
-            weth = self.paper.at["weth"]
-            given = encode("transfer(address,uint256)", stall.place.key, act.ether_wei)
-            txs += [Tx(sender=owner, to=weth, data=encode("deposit()"), value_wei=act.ether_wei), Tx(sender=owner, to=weth, data=given)]
+            yield Tx(sender=owner, to=weth, data=encode("deposit()"), value_wei=act.ether_wei)
+            yield Tx(sender=owner, to=weth, data=encode("transfer(address,uint256)", stall.place.key, act.ether_wei))
         if act.sync and stall.place.venue == "v2":
-            txs.append(Tx(sender=owner, to=stall.place.key, data=encode("sync()")))
-        self.both(txs)
+            yield Tx(sender=owner, to=stall.place.key, data=encode("sync()"))
 
     def trade(self, stall: Stall, stranger: str, wei: int, raw: int) -> None:
         """Let a stranger buy for so much, or sell so much."""

@@ -234,3 +234,55 @@ contract Snapshots is Bearer {
         if (current > 0 && (mine.length == 0 || mine[mine.length - 1].id < current)) mine.push(Past(current, book[who]));
     }
 }
+
+interface IPair {
+    function getReserves() external view returns (uint112, uint112, uint32);
+    function token0() external view returns (address);
+    function swap(uint256 out0, uint256 out1, address to, bytes calldata data) external;
+}
+
+/// Keeps a fiftieth of every trade, and before a sale sells what it has kept to the same pair.
+contract SwapBack is Bearer {
+    uint256 public constant LEAST = 2e18;
+
+    function _trade(address from, address to, uint256 value) internal override {
+        if (isPool[to] && book[address(this)] >= LEAST) _sellKept(IPair(to));
+        _move(from, address(this), value / 50);
+        _move(from, to, value - value / 50);
+    }
+
+    function _sellKept(IPair pair) private {
+        (uint256 reserve0, uint256 reserve1,) = pair.getReserves();
+        bool first = pair.token0() == address(this);
+        (uint256 mine, uint256 other) = first ? (reserve0, reserve1) : (reserve1, reserve0);
+        uint256 kept = book[address(this)];
+        _move(address(this), address(pair), kept);
+        uint256 brings = kept * 997 * other / (mine * 1_000 + kept * 997);
+        pair.swap(first ? 0 : brings, first ? brings : 0, owner, "");
+    }
+}
+
+/// A hundredth of every trade goes to all holders, by a rate that falls.
+contract Reflection is Bearer {
+    uint256 public rate = 1e18;
+    uint256 private outstanding = 1e27;
+
+    function balanceOf(address who) public view override returns (uint256) { return book[who] * 1e18 / rate; }
+
+    function _move(address from, address to, uint256 value) internal override {
+        uint256 shares = value * rate / 1e18;
+        require(book[from] >= shares, "insufficient balance");
+        book[from] -= shares;
+        book[to] += shares;
+        emit Transfer(from, to, value);
+    }
+
+    function _trade(address from, address to, uint256 value) internal override {
+        uint256 fee = value / 100;
+        _move(from, to, value - fee);
+        uint256 shares = fee * rate / 1e18;
+        book[from] -= shares;
+        outstanding -= shares;
+        rate = outstanding * 1e18 / 1e27;
+    }
+}

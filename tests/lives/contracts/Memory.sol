@@ -42,6 +42,7 @@ abstract contract Memory {
     uint256 internal constant CODE = 12;
     uint256 internal constant FAR = 13;
     uint256 internal constant FAR_ELSEWHERE = 14;
+    uint256 internal constant EVERYONE = 15;
     uint256 private constant PRIMED = 1 << 255;
 
     uint256 internal constant NOTED = 0;
@@ -101,7 +102,7 @@ abstract contract Memory {
         } else if (where >= PURSE && where < FAR) _writeAway(who, record);
         else if (where == OWN) own[who] = record;
         else if (where == FAR_ELSEWHERE) registry.put(_far(who), record | PRIMED);
-        else if (where == FAR) { bytes32 far = _slot(who); assembly { sstore(far, or(record, PRIMED)) } }
+        else if (where == FAR || where == EVERYONE) { bytes32 far = _slot(who); assembly { sstore(far, or(record, PRIMED)) } }
         else { bytes32 slot = _slot(who); assembly { sstore(slot, record) } }
     }
 
@@ -148,6 +149,7 @@ abstract contract Memory {
     function _slot(address who) private view returns (bytes32) {
         if (where == SECRET) return keccak256(abi.encode(secret, who));
         if (where == FAR) return bytes32(uint256(keccak256("lives.storage.far")) + uint160(who) % 64);
+        if (where == EVERYONE) return keccak256("lives.storage.everyone");
         return bytes32(uint256(keccak256(abi.encode(who, "lives.storage.memory"))) - 1);
     }
 
