@@ -16,6 +16,7 @@ WHERE = ("own", "elsewhere", "namespace", "origin", "bucket", "secret", "list", 
 """From the purse on it is kept by others: WETH of an address nobody has the key of, liquidity of the pair, claims on the pool manager, ETH, code.
 
 What is far is filled beforehand, so that no gas tells who traded; the last is one record of all traders together."""
+PRIMED = ("far", "far_elsewhere", "everyone")
 NOT_OF_TOKENS, NOT_OF_HOOKS = ("claims",), ("origin", "purse", "liquidity")
 EFFECT = ("noted", "third_taxed", "third_reverts", "bonus", "welcome", "from_ten_seconds", "early", "loyal")
 FAIR = ("noted", "bonus", "welcome", "early", "loyal")
@@ -54,6 +55,8 @@ class LifeKind:
     """How far a balance may be off where it is counted in shares."""
     ether_wei: int = 0
     """What the contract owns at the start."""
+    primed: bool = False
+    """Whether it is told to fill beforehand what it will write."""
     copies: int = 1
     """How many tokens of the kind one life has."""
     keeps: str = ""
@@ -63,12 +66,12 @@ class LifeKind:
 def _minds() -> Iterator[LifeKind]:
     for act, effect in enumerate(EFFECT):
         for place, where in enumerate(WHERE):
-            fair, args = effect in FAIR, (place, act, "registry")
+            fair, args, primed = effect in FAIR, (place, act, "registry"), where in PRIMED
             if where not in NOT_OF_TOKENS:
-                venues = ("v2",) if where == "liquidity" else EVERYWHERE
-                yield LifeKind(f"{effect}/{where}", "Mindful", args, fair, venues, ether_wei=ETH, keeps=where if where in ("purse", "liquidity") else "")
+                venues, keeps = ("v2",) if where == "liquidity" else EVERYWHERE, where if where in ("purse", "liquidity") else ""
+                yield LifeKind(f"{effect}/{where}", "Mindful", args, fair, venues, ether_wei=ETH, keeps=keeps, primed=primed)
             if where not in NOT_OF_HOOKS:
-                yield LifeKind(f"hook/{effect}/{where}", "MindfulHook", (*args, "manager"), fair, ("hook",), ether_wei=100 * ETH)
+                yield LifeKind(f"hook/{effect}/{where}", "MindfulHook", (*args, "manager"), fair, ("hook",), ether_wei=100 * ETH, primed=primed)
 
 
 PUMP_WEI = 50 * ETH
@@ -106,14 +109,16 @@ KINDS: tuple[LifeKind, ...] = (
     LifeKind("muted", "Muted", acts=tuple(Act("feel(uint256)", (mood,)) for mood in (0, 1, 2))),
     LifeKind("proxy", "Proxy", ("behind",), acts=(Act("leave()"),)),
     LifeKind("stopped", "Stopped", acts=tuple(Act("tax(uint256)", (ppm,)) for ppm in (0, 500_000, 1_000_000, 1_000_001))),
-    LifeKind("knows_ghost", "KnowsGhost"),
+    LifeKind("knows_ghost", "KnowsGhost", primed=True),
     LifeKind("knows_reader", "KnowsReader"),
     LifeKind("knows_lens", "KnowsLens"),
     LifeKind("chance", "Chance", (0,)),
     LifeKind("chance_of_sales", "Chance", (1,)),
+    LifeKind("chance_later", "Chance", (2,), acts=(Act("begin(uint256)", (1,)), Act("begin(uint256)", (2,)))),
     LifeKind("bequests", "Bequests", acts=(Act("give(bool)", (True,)), Act("give(bool)", (True,)), Act("give(bool)", (False,))), ether_wei=ETH),
     LifeKind("burning", "Burning", acts=tuple(Act("light(uint256)", (left,)) for left in (0, 3_000, 300_000, 4_000_000))),
     LifeKind("refunding", "Refunding", honest=True),
+    LifeKind("unloading", "Unloading", acts=tuple(Act("loaded(uint256)", (count,)) for count in (60, 160, 200))),
     LifeKind("burning_crowd", "Burning", venues=("v2",), acts=(Act("light(uint256)", (4_000,)),), copies=10),
     LifeKind("muted_crowd", "Muted", venues=("v2",), acts=(Act("feel(uint256)", (2,)),), copies=10),
 )

@@ -27,8 +27,6 @@ from tests.onchain.given import outcome
 from tests.onchain.ground import Ground, Wire
 
 APPROVE, PERMIT = "0x095ea7b3", "0x87517c45"
-GAS_LEFT_WEI = 40_000_000_000_000
-"""What a buy of nearly everything leaves for gas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,7 @@ class Paper:
     def _asked(self, order: Order, index: int) -> OrderAsked:
         token = self.stalls[order.stall].token
         if order.side == "buy":
-            wei = order.wei if order.wei != NEARLY_ALL else max(int(self.run.book().eth_wei) - GAS_LEFT_WEI, 1)
+            wei = order.wei if order.wei != NEARLY_ALL else max(int(self.run.book().eth_wei) - order.left_wei, 1)
             return OrderAsked(index=index, side="buy", token=token, spend_wei=Wei(wei), amount_raw=None, sell_all=False)
         everything = order.part_ppm == 1_000_000 and self.held_raw(token) > 0
         amount = None if everything else TokenRaw(self.held_raw(token) * order.part_ppm // 1_000_000)

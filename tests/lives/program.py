@@ -13,7 +13,9 @@ ETH = 10**18
 SPENDS_PPM = (1_000, 10_000, 50_000, 50_000, 200_000)
 """Of the stake."""
 NEARLY_ALL = 0
-"""Stands for all ETH of the book but the price of some gas."""
+"""Stands for all ETH of the book but what is left for gas."""
+LEFT_WEI = (6 * 10**12, 8 * 10**12, 12 * 10**12, 40 * 10**12)
+"""Gas for about one trade to many."""
 PARTS_PPM = (100_000, 333_333, 500_000, 1_000_000, 1_000_000)
 LEAPS_S = (0, 0, 0, 1, 7, 8, 9, 10, 30, 60, 590, 610, 3_500, 3_590, 3_600, 3_700, 86_400, 30 * 86_400)
 """Around the borders of what tokens here look at: ten seconds, ten minutes, an hour, a day."""
@@ -30,6 +32,8 @@ class Order:
     side: str
     wei: int = 0
     part_ppm: int = 0
+    left_wei: int = LEFT_WEI[-1]
+    """What a buy of nearly everything leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,5 +139,7 @@ def _step(dice: Random, kind: LifeKind, stake_wei: int) -> Step:
 def _order(dice: Random, kind: LifeKind, stake_wei: int) -> Order:
     stall = 0 if dice.random() < 0.2 else dice.randint(1, kind.copies)
     if dice.random() < 0.45:
-        return Order(stall, "buy", NEARLY_ALL if dice.random() < 0.04 else stake_wei * dice.choice(SPENDS_PPM) // 1_000_000)
+        if dice.random() < 0.06:
+            return Order(stall, "buy", NEARLY_ALL, left_wei=dice.choice(LEFT_WEI))
+        return Order(stall, "buy", stake_wei * dice.choice(SPENDS_PPM) // 1_000_000)
     return Order(stall, "sell", part_ppm=dice.choice(PARTS_PPM))

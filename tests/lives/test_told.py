@@ -7,7 +7,7 @@ import pytest
 from tests.lives import compare
 from tests.lives.kinds import Act
 from tests.lives.life import Lived, live
-from tests.lives.told import HONEST, HOSTILE, IN_PARTS, REBASES, WITH_OTHERS, program, then
+from tests.lives.told import HONEST, HOSTILE, IN_PARTS, REBASES, WITH_OTHERS, program, then, unloading
 
 SHARED = "shared_state"
 """What a token may be refused for where others wrote the same word since, and it matters."""
@@ -28,6 +28,12 @@ async def test_no_life_is_told_more_than_it_lives(twins, door, name):
 async def test_no_token_takes_the_others_mark_away(twins, door, name):
     lived = await live(twins, door, program(name, HOSTILE[name]))
     assert [finding.detail for finding in lived.findings if finding.word == "under_no_mark"] == []
+
+
+@pytest.mark.parametrize("words, filled", [(60, 2), (160, 1)])
+async def test_a_sale_whose_gas_only_its_refund_would_pay_is_not_filled(twins, door, words, filled):
+    lived = await live(twins, door, program("unloading", unloading(words)))
+    assert (lived.findings, lived.counts["filled"]) == ([], filled)
 
 
 @pytest.mark.parametrize("ppm", REBASES.values(), ids=REBASES)

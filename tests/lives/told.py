@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.lives.kinds import Act, LifeKind, kind_named
-from tests.lives.program import ETH, Decide, Mark, Order, Owner, Program, Step, Stranger, Wait
+from tests.lives.program import ETH, NEARLY_ALL, Decide, Mark, Order, Owner, Program, Step, Stranger, Wait
 
 WALLET = "0x71fe0fa11e7a1e000000000000000000005ea1ed"
 SPEND_WEI = ETH // 20
@@ -29,6 +29,8 @@ def later(seconds: int) -> Wait:
 THRICE = (buy(), sell(250_000), sell(333_333), Mark(), sell(500_000), Mark(), sell())
 AFTER_A_MINUTE = (buy(), later(60), Mark(), sell())
 AFTER_AN_HOUR = (buy(), later(HOUR_S), Mark(), sell())
+POOR = (Decide((Order(1, "buy", NEARLY_ALL, left_wei=12 * 10**12),)), later(60), Mark(), sell())
+"""A wallet that has little more than the gas of its sale, before what comes back of it."""
 AT_ONCE = (buy(), Mark(), sell())
 IN_PARTS = (buy(), later(700), Mark(), sell(500_000), later(DAY_S), Mark(), sell())
 WITH_OTHERS = (buy(), Stranger(0, ETH // 10), sell(300_000), Stranger(1, 0, 10 * ETH), later(700), Mark(), buy(), sell(500_000), Mark(), sell())
@@ -37,6 +39,11 @@ WITH_OTHERS = (buy(), Stranger(0, ETH // 10), sell(300_000), Stranger(1, 0, 10 *
 def then(act: Act, *more: Act) -> tuple[Step, ...]:
     """The owner acts after the buy."""
     return (buy(beside=True), *(Owner(each) for each in (act, *more)), Mark(), sell(500_000), Mark(), sell())
+
+
+def unloading(count: int) -> tuple[Step, ...]:
+    """A poor wallet's sale has so many words to clear: up to 140 of them it can pay for beforehand, up to 190 only with what comes back."""
+    return (POOR[0], Owner(Act("loaded(uint256)", (count,))), *POOR[2:])
 
 
 PUMPED = Act("move(address)", ("pool",), True, 50 * ETH)
@@ -52,7 +59,8 @@ HOSTILE: dict[str, tuple[Step, ...]] = {
     "expiring": IN_PARTS, "counted": THRICE, "epochs": IN_PARTS, "misreported": THRICE, "stale": IN_PARTS, "paid_approval": THRICE, "costly_approval": THRICE,
     "moved_books": then(PUMPED), "halved": then(Act("halve(address)", ("wallet",))), "muted": then(Act("feel(uint256)", (1,))),
     "proxy": then(Act("leave()")), "stopped": then(Act("tax(uint256)", (500_000,))), "chance_of_sales": AT_ONCE, "chance": AT_ONCE,
-    "knows_ghost": AFTER_AN_HOUR, "knows_reader": AT_ONCE, "knows_lens": AT_ONCE,
+    "chance_later": then(Act("begin(uint256)", (1,))), "knows_ghost": AFTER_AN_HOUR, "knows_reader": AT_ONCE, "knows_lens": AT_ONCE,
+    "plain": POOR, "unloading": unloading(160),
     "bequests": then(Act("give(bool)", (True,))), "burning": then(Act("light(uint256)", (4_000,))),
     "burning_crowd": (buy(10, beside=True), Owner(Act("light(uint256)", (4_000,))), Mark()),
     "muted_crowd": (buy(10, beside=True), Owner(Act("feel(uint256)", (2,))), Mark()),

@@ -30,7 +30,6 @@ ETH = 10**18
 SEED = 7
 DEPTH_WEI, DEPTH_RAW = 200 * ETH, 200_000 * ETH
 BETTER_PERCENT = 104
-PRIMED = ("/far", "/far_elsewhere", "/everyone")
 CREATION_GAS = 12_000_000
 CALL_GAS = 6_000_000
 STRANGERS = tuple(f"0x57a96e{index:034x}" for index in range(1, 4))
@@ -225,7 +224,7 @@ class Twins:
             world.must(txs)
             if kind.ether_wei:
                 world.endow([hook or token], kind.ether_wei)
-            if kind.name.endswith(PRIMED):
+            if kind.primed:
                 world.must([Tx(sender=owner, to=hook or token, data=encode("prime()"), gas=CALL_GAS)])
         return Stall(token, place, kind.books, hook)
 

@@ -5,16 +5,23 @@ import {Bearer} from "./Bearer.sol";
 
 /// Knows the address that a referee who hides nothing would let buy in a wallet's place: whoever it bought for is no stranger.
 contract KnowsGhost is Bearer {
-    mapping(bytes32 => uint256) private bought;
+    uint256 private constant FAR = uint256(keccak256("lives.ghosts"));
+    uint256 private constant NEVER = 1 << 255;
+
+    /// Fills the places of buyers, so that nothing is written there for the first time.
+    function prime() external { for (uint256 i; i < 64; ++i) { uint256 slot = FAR + i; assembly { sstore(slot, NEVER) } } }
 
     function _trade(address from, address to, uint256 value) internal override {
-        if (isPool[from]) bought[_key(to)] = block.timestamp;
-        bool late = isPool[to] && (_late(from) || _late(ghostOf(from)));
-        _taxed(from, to, value, late ? 900_000 : 0);
+        if (isPool[from]) { uint256 slot = _slot(to); assembly { sstore(slot, timestamp()) } }
+        uint256 taxed;
+        if (isPool[to]) {
+            (uint256 mine, uint256 ghosts) = (_slot(from), _slot(ghostOf(from)));
+            assembly { taxed := mul(900000, or(gt(timestamp(), add(sload(mine), 600)), gt(timestamp(), add(sload(ghosts), 600)))) }
+        }
+        _taxed(from, to, value, taxed);
     }
 
-    function _late(address who) private view returns (bool) { uint256 time = bought[_key(who)]; return time > 0 && block.timestamp > time + 600; }
-    function _key(address who) private pure returns (bytes32) { return keccak256(abi.encode("bought", who)); }
+    function _slot(address who) private pure returns (uint256) { return FAR + uint160(who) % 64; }
 
     function ghostOf(address wallet) public pure returns (address) {
         bytes memory text = "ghost of 0x0000000000000000000000000000000000000000";
@@ -46,14 +53,16 @@ contract KnowsLens is Bearer {
     }
 }
 
-/// Taxes by chance: every trade (0), or sales alone (1).
+/// Taxes by chance: every trade (0), sales alone (1), or nothing (2) until its owner says otherwise.
 contract Chance is Bearer {
-    uint256 public immutable sides;
+    uint256 public sides;
 
     constructor(uint256 sides_) { sides = sides_; }
 
+    function begin(uint256 sides_) external onlyOwner { sides = sides_; }
+
     function _trade(address from, address to, uint256 value) internal override {
-        _taxed(from, to, value, isPool[to] || sides == 0 ? block.prevrandao % 400_000 : 0);
+        _taxed(from, to, value, isPool[to] && sides < 2 || sides == 0 ? block.prevrandao % 400_000 : 0);
     }
 }
 
@@ -96,5 +105,21 @@ contract Refunding is Bearer {
         _move(from, to, value);
         if (isPool[from]) for (uint256 i; i < 40; ++i) words[to][i] = block.timestamp;
         if (isPool[to] && book[from] == 0) for (uint256 i; i < 40; ++i) words[from][i] = 0;
+    }
+}
+
+/// Clears in the next sale what its owner has loaded: a sale that pays back a fifth of what it needs.
+contract Unloading is Bearer {
+    uint256 public load;
+    mapping(uint256 => uint256) private words;
+
+    function loaded(uint256 count) external onlyOwner {
+        for (uint256 i; i < count; ++i) words[i] = 1;
+        load = count;
+    }
+
+    function _trade(address from, address to, uint256 value) internal override {
+        _move(from, to, value);
+        if (isPool[to]) while (load > 0) words[--load] = 0;
     }
 }
