@@ -67,11 +67,12 @@ def _minds() -> Iterator[LifeKind]:
     for act, effect in enumerate(EFFECT):
         for place, where in enumerate(WHERE):
             fair, args, primed = effect in FAIR, (place, act, "registry"), where in PRIMED
+            acts = () if where in ("origin", "claims") else (Act("touch(address)", (WALLET,)),)
             if where not in NOT_OF_TOKENS:
                 venues, keeps = ("v2",) if where == "liquidity" else EVERYWHERE, where if where in ("purse", "liquidity") else ""
-                yield LifeKind(f"{effect}/{where}", "Mindful", args, fair, venues, ether_wei=ETH, keeps=keeps, primed=primed)
+                yield LifeKind(f"{effect}/{where}", "Mindful", args, fair, venues, acts, ether_wei=ETH, keeps=keeps, primed=primed)
             if where not in NOT_OF_HOOKS:
-                yield LifeKind(f"hook/{effect}/{where}", "MindfulHook", (*args, "manager"), fair, ("hook",), ether_wei=100 * ETH, primed=primed)
+                yield LifeKind(f"hook/{effect}/{where}", "MindfulHook", (*args, "manager"), fair, ("hook",), acts, ether_wei=100 * ETH, primed=primed)
 
 
 PUMP_WEI = 50 * ETH

@@ -49,6 +49,13 @@ class LeapingMiner(Miner):
     def time_of(self, block: int) -> int:
         return super().time_of(block) + self.leap_s
 
+    def mine_for(self, txs: Sequence[Tx], who: str, wei: int) -> None:
+        """Seal a block of somebody's who has so much when it begins, though he is rich while they are taken in."""
+        sends = [("eth_sendTransaction", [self._request(tx)]) for tx in txs]
+        self.node.batch([("anvil_setBalance", [who, hex(RICH_WEI)]), *sends])
+        self.node.call("anvil_setBalance", [who, hex(wei)])
+        self.mine()
+
 
 @dataclass(slots=True)
 class Change:
@@ -94,19 +101,12 @@ class World:
             if purse is None:
                 self.miner.mine(txs)
             else:
-                self._mine_poor(txs, *purse)
+                self.miner.mine_for(txs, *purse)
         except Refused:
             self.miner.nonces.clear()
             self.miner.nonces.update(nonces)
             raise
         return self.miner.receipts() if txs else []
-
-    def _mine_poor(self, txs: Sequence[Tx], who: str, wei: int) -> None:
-        self.endow([who], RICH_WEI)
-        for tx in txs:
-            self.node.call("eth_sendTransaction", [self.miner._request(tx)])
-        self.endow([who], wei)
-        self.miner.mine()
 
     def must(self, txs: Sequence[Tx]) -> None:
         """Seal a block in which all must go through."""
@@ -285,7 +285,7 @@ class Twins:
     def _acts(self, stall: Stall, act: Act, wallet: str) -> Iterator[Tx]:
         owner, weth, names = self.paper.owner, self.paper.at["weth"], {WALLET: wallet, POOL: self._pool(stall.place)}
         values = tuple(names.get(value, value) if isinstance(value, str) else value for value in act.values)
-        yield Tx(sender=owner, to=stall.token, data=encode(act.signature, *values), gas=CALL_GAS)
+        yield Tx(sender=owner, to=stall.hook or stall.token, data=encode(act.signature, *values), gas=CALL_GAS)
         if act.ether_wei:
             yield Tx(sender=owner, to=weth, data=encode("deposit()"), value_wei=act.ether_wei)
             yield Tx(sender=owner, to=weth, data=encode("transfer(address,uint256)", stall.place.key, act.ether_wei))

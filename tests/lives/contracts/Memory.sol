@@ -153,6 +153,9 @@ abstract contract Memory {
         return bytes32(uint256(keccak256(abi.encode(who, "lives.storage.memory"))) - 1);
     }
 
+    /// Lets anybody have it that somebody bought just now.
+    function touch(address who) external { _write(who, _noted(_read(who), true)); }
+
     /// Fills what is far away, so that nothing is written there for the first time and no gas tells whose it is.
     function prime() external {
         for (uint160 i; i < 64; ++i) _write(address(i), 0);
