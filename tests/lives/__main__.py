@@ -31,7 +31,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=None, help="file for every finding, one JSON row a line")
     asked = parser.parse_args(arguments)
-    kinds, begun = chosen(asked.kind), time.monotonic()
+    try:
+        kinds, begun = chosen(asked.kind), time.monotonic()
+    except ValueError as error:
+        parser.error(str(error))
     tally, told_s = Tally(), begun
     rows = asked.out.open("w", encoding="utf-8") if asked.out else None
     for whole in results(kinds, asked.seed, asked.lives, asked.jobs, begun + asked.seconds):

@@ -12,7 +12,7 @@ from multiprocessing.queues import Queue
 
 from chain.devnet.node import Refused
 from ledgers.errors import ChainFault
-from tests.lives.kinds import KINDS, LifeKind, kind_named
+from tests.lives.kinds import KINDS, LifeKind
 from tests.lives.life import Lived, live
 from tests.lives.paper import lane_to
 from tests.lives.program import Program, program_of
@@ -23,12 +23,11 @@ LOOK_S = 5
 
 
 def chosen(names: Sequence[str]) -> tuple[LifeKind, ...]:
-    """The kinds that are named, each by its name or the beginning of one; all where none is."""
-    found = [kind for kind in KINDS if not names or any(kind.name == name or kind.name.startswith(name.rstrip("*")) and name.endswith("*") for name in names)]
-    for name in names:
-        if not name.endswith("*"):
-            kind_named(name)
-    return tuple(found)
+    """The kinds that are named, each by its name or by the beginning of some with a star; all where none is. Raises: ValueError naming the unknown."""
+    found = {name: [kind for kind in KINDS if kind.name == name or name.endswith("*") and kind.name.startswith(name[:-1])] for name in names}
+    if unknown := [name for name, kinds in found.items() if not kinds]:
+        raise ValueError(f"no kind is called {unknown[0]}; there are {', '.join(kind.name for kind in KINDS if '/' not in kind.name)} and EFFECT/PLACE")
+    return tuple(dict.fromkeys(kind for kinds in found.values() for kind in kinds)) or KINDS
 
 
 def programs(kinds: Sequence[LifeKind], seed: int, lives: int, job: int, jobs: int) -> Iterator[Program]:

@@ -157,7 +157,8 @@ class Life:
 
     def _compare(self, filled: list[Told], happened: list[Happened]) -> None:
         for told, done in zip(filled, happened, strict=True):
-            self._note(compare.of_fill(told.fill, done))
+            if not self.over:  # what follows in the decision would be another's
+                self._note(compare.of_fill(told.fill, done))
 
     def _compare_tokens(self, token: str, filled: list[Told], before: int | None, after: int | None) -> None:
         if self.over or before is None or after is None:
