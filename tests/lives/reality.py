@@ -76,13 +76,14 @@ class Reality:
             self.twins.real.send(())
             return [], []
         receipts = self._sent(txs)
-        if receipts is None:
-            return [Happened(False, 0, 0, "cannot be paid for") for _ in parts], []
         traces = self.twins.real.traces(receipts)
         happened, at = [], 0
         for part in parts:
             mine = range(at, at + len(part))
             at += len(part)
+            if at > len(receipts):
+                happened.append(Happened(False, 0, 0, "cannot be paid for"))
+                continue
             gas = sum(int(receipts[index]["gasUsed"], 16) * int(receipts[index]["effectiveGasPrice"], 16) for index in mine)
             gained = sum(_gained(traces[index], self.wallet) for index in mine)
             ok = all(receipts[index]["status"] == "0x1" for index in mine)
@@ -92,8 +93,8 @@ class Reality:
     def _tx(self, tx) -> Tx:
         return Tx(sender=self.wallet, to=tx.to, data=tx.data, value_wei=int(tx.value_wei), gas=int(tx.gas_limit))
 
-    def _sent(self, txs: list[Tx]) -> list[dict] | None:
-        """Receipts; of a poor wallet with the highest gas limits that it can pay for, none where it cannot at all."""
+    def _sent(self, txs: list[Tx]) -> list[dict]:
+        """Receipts; of a poor wallet with the highest gas limits that it can pay for, and none of what it cannot pay for at all."""
         purse, world = self.eth_wei, self.twins.real
         if sum(tx.value_wei + tx.gas * BASE_FEE_WEI for tx in txs) <= purse:
             return world.send(txs)
@@ -101,14 +102,16 @@ class Reality:
         world.endow([self.wallet], purse + RICH_WEI)
         used = [int(receipt["gasUsed"], 16) for receipt in world.send(txs)]
         world.back(mark)
-        for more_ppm in GAS_MORE_PPM:
-            mark = world.mark()
-            receipts = world.send([replace(tx, gas=min(tx.gas, gas + gas * more_ppm // 10**6)) for tx, gas in zip(txs, used, strict=True)], (self.wallet, purse))
-            if len(receipts) == len(txs) and (all(receipt["status"] == "0x1" for receipt in receipts) or more_ppm == GAS_MORE_PPM[-1]):
-                return receipts
-            world.back(mark)
-        world.send(())
-        return None
+        limited = [[replace(tx, gas=min(tx.gas, gas + gas * more_ppm // 10**6)) for tx, gas in zip(txs, used, strict=True)] for more_ppm in GAS_MORE_PPM]
+        return world.send(max(limited, key=self._successes), (self.wallet, purse))
+
+    def _successes(self, txs: list[Tx]) -> int:
+        """How many of these would go through with the purse as it is."""
+        world, purse = self.twins.real, self.eth_wei
+        mark = world.mark()
+        done = sum(receipt["status"] == "0x1" for receipt in world.send(txs, (self.wallet, purse)))
+        world.back(mark)
+        return done
 
 
 def _gained(trace: Trace, wallet: str) -> int:

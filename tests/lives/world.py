@@ -106,7 +106,12 @@ class World:
             self.miner.nonces.clear()
             self.miner.nonces.update(nonces)
             raise
-        return self.miner.receipts() if txs else []
+        receipts = self.miner.receipts() if txs else []
+        if len(receipts) < len(txs):  # what could not be paid for must not get in later
+            self.node.call("anvil_dropAllTransactions", [])
+            for tx in txs:
+                self.miner.nonces.pop(tx.sender, None)
+        return receipts
 
     def must(self, txs: Sequence[Tx]) -> None:
         """Seal a block in which all must go through."""
