@@ -12,6 +12,7 @@ PY := .venv/bin/python
 LOCAL := build/local-model
 WINDOW ?= ops/windows/first.toml
 ARGS ?=
+LIVES ?= --lives 400
 JOBS ?= auto
 
 # An environment does not survive being moved: made elsewhere, it is made again here.
@@ -38,10 +39,11 @@ check: setup ## hold the architecture, compile everything, print lengths
 bench: setup ## print the speed ratios
 	@$(PY) -m tests.bench $(ARGS)
 
-truth: setup ## print the truth table: simulated against really executed, to the wei
+truth: setup ## print the truth table: simulated against really executed, to the wei, and random lives (LIVES="--lives 10000 --jobs 2")
 	@$(PY) -m tests.truth $(ARGS)
 	@$(PY) -m tests.liquidity_bias
 	@$(PY) -m tests.truth_mined
+	@$(PY) -m tests.lives $(LIVES)
 
 local-model: setup $(LOCAL)/installed ## let a small real model sit the exam and play a window (builds its server: some minutes)
 	@$(PY) -m tests.local_model $(LOCAL)
