@@ -16,6 +16,8 @@ SWAP_GAS_LIMIT = 6_000_000
 REQUEST_GAS_MAX = 50_000_000
 """What geth and Nitro let all calls of one simulation use together, unless told otherwise; a later call gets only what is left."""
 
+REFUND_PARTS, HANDED_ON = 4, 50
+
 APPROVE_GAS_ESTIMATE = 60_000
 SWAP_GAS_ESTIMATE_FIRST_HOP = 200_000
 SWAP_GAS_ESTIMATE_NEXT_HOP = 150_000
@@ -29,3 +31,10 @@ def fee_wei(gas: int, gas_price_wei: Wei) -> Wei:
 def swap_gas_estimate(hops: int) -> int:
     """Gas that a swap of so many hops is charged when it cannot be simulated."""
     return SWAP_GAS_ESTIMATE_FIRST_HOP + (hops - 1) * SWAP_GAS_ESTIMATE_NEXT_HOP
+
+
+def least_gas_of(used: int) -> int:
+    """A gas limit that is surely enough where it was not told, from what was used after refunds.
+
+    At most a fifth of what was used comes back, and a call hands on at most 63 of 64 parts of its gas."""
+    return used + used // REFUND_PARTS + used // HANDED_ON + 1

@@ -172,6 +172,11 @@ class Network:
     """Sends the reads of a simulation, funded by override only. Where windows are played nobody knows it beforehand, so that no
     contract can tell a simulation by its purse or by what stands beside it."""
 
+    @property
+    def random_words(self) -> bool:
+        """Whether a simulation may set a block's random word; Nitro keeps its own version there, and its contracts see none."""
+        return self.fee_recipient is None
+
     def contracts(self) -> dict[str, str]:
         """Name every configured contract's address."""
         named = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in NOT_CONTRACTS}

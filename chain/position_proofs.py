@@ -22,6 +22,7 @@ from chain.positions import Placed, amounts_making, approvals_of, close_tx, is_e
 from chain.router import Tx
 from chain.simulate import NATIVE_LOG, TRANSFER_TOPIC, CallAnswer, Handle, Simulated, Simulation, logged_net, revert_word
 from chain.trade import BALANCE_READ_MAX, Purse, shown_wei
+from chain.words import Reading
 from ledgers.errors import ChainFault
 
 INCREASE_LIQUIDITY = "0x3067048beee31b25b2f1681f88dac838c8bba36af25bfb2b7cf7473a5847e35f"
@@ -108,26 +109,34 @@ class OpeningProof:
     """One opening in one request entry."""
 
     def __init__(self, network: Network, pin: Header, purse: Purse, placed: Placed, amounts: tuple[int, int], liquidity: int, held: Mapping[str, int], paid: frozenset[str]) -> None:
-        """`held`: token units that the wallet must be found to have; approvals that are `paid` already count for nothing."""
+        """`held`: token units that the wallet must be found to have; approvals that are `paid` already were written before."""
         self._network, self._wallet, self._placed, self._held, self._price = network, purse.wallet, placed, held, pin.base_fee_wei
         mint = mint_tx(network, placed, *amounts, liquidity, purse.wallet)
-        unsent = [approval for approval in approvals_of(network, placed.pool) if approval.tx not in purse.prefix]
+        unsent = [approval for approval in approvals_of(network, placed.pool) if approval.tx not in purse.prefix and approval.key not in paid]
         sim = self.simulation = Simulation(network, pin)
         sent = [*purse.prefix, *(approval.tx for approval in unsent), mint]
         sim.block(balances_wei={purse.wallet: shown_wei(purse.eth_wei, sent, pin.base_fee_wei)}, writes=purse.writes)
         self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
-        self._granted = [sim.send(purse.wallet, approval.tx) for approval in unsent if approval.key in paid]
         self._before = _Balances(sim, network, placed, purse.wallet)
-        self._approvals = {approval.key: sim.send(purse.wallet, approval.tx) for approval in unsent if approval.key not in paid}
+        self._approvals = {approval.key: sim.send(purse.wallet, approval.tx) for approval in unsent}
         self._mint = sim.send(purse.wallet, mint)
         self._after = _Balances(sim, network, placed, purse.wallet)
+
+    @property
+    def pool(self) -> Pool:
+        return self._placed.pool
+
+    @property
+    def sent(self) -> tuple[Handle, ...]:
+        """The opening's own transactions."""
+        return (*self._approvals.values(), self._mint)
 
     def read(self, done: Simulated, expected: int, owed: tuple[int, int]) -> Opening | Stopped:
         """Read what opening did; by the pool's arithmetic it makes `expected` liquidity and costs `owed`.
 
         Raises: ChainFault when the node contradicts itself or the arithmetic."""
         _hold_prefix(done, self._prefix)
-        sends = (*self._granted, *self._approvals.values(), self._mint)
+        sends = self.sent
         if failed := next((done[handle] for handle in sends if not done[handle].ok), None):
             return Stopped("reverted", revert_word(failed))
         gas_wei = sum(done[handle].gas_used for handle in (*self._approvals.values(), self._mint)) * self._price
@@ -151,11 +160,12 @@ class ClosingProof:
 
     def __init__(
         self, network: Network, pin: Header, wallet: str, eth_wei: int, placed: Placed, liquidity: int, sqrt_price_x96: int,
-        slots: Mapping[str, BalanceSlot], held: Mapping[str, int], straight: bool = False,
+        slots: Mapping[str, BalanceSlot], held: Mapping[str, int], carried: Reading = (), straight: bool = False,
     ) -> None:  # fmt: skip
         """`slots`: where the position's tokens keep the wallet's balance, by token; `held`: units of the book's own, of all that is written;
-        `straight`: nothing passes through the manager's hands."""
-        self._straight, self._again = straight, (network, pin, wallet, eth_wei, placed, liquidity, sqrt_price_x96, slots, held)
+        `carried`: what the wallet wrote before; `straight`: nothing passes through the manager's hands."""
+        self._straight, self._carried = straight, carried
+        self._again = (network, pin, wallet, eth_wei, placed, liquidity, sqrt_price_x96, slots, held, carried)
         self._network, self._pin, self._wallet, self._eth_wei, self._placed = network, pin, wallet, eth_wei, placed
         self._liquidity, self._slots, self._held, self._price = liquidity, slots, held, pin.base_fee_wei
         self._principal = amounts_of(liquidity, sqrt_price_x96, placed.lower, placed.upper)
@@ -172,7 +182,7 @@ class ClosingProof:
         setup = [*(approval.tx for approval in approvals_of(self._network, self._placed.pool)), mint]
         writes = [self._slots[token].write(raw + self._held.get(token, 0)) for token, raw in zip(self._placed.tokens, self._funded, strict=True) if token in self._slots]
         headroom = shown_wei(0, setup, self._price) + ETH_OF_FUNDED_WEI
-        sim.block(balances_wei={self._wallet: headroom}, writes=writes)
+        sim.block(balances_wei={self._wallet: headroom}, writes=(*self._carried, *writes))
         self._setup = [sim.send(self._wallet, tx) for tx in setup]
         if self._token_id is None:
             return
@@ -180,10 +190,19 @@ class ClosingProof:
             self._setup.append(sim.send(self._wallet, trim_tx(self._network, self._placed, self._token_id, self._excess, self._wallet)))
         closing = self._closing(self._token_id)
         own = [slot.write(self._held.get(token, 0)) for token, slot in self._slots.items()]
-        sim.block(balances_wei={self._wallet: shown_wei(self._eth_wei, closing, self._price)}, writes=own)
+        sim.block(balances_wei={self._wallet: shown_wei(self._eth_wei, closing, self._price)}, writes=(*own, *self._carried))
         self._before = _Balances(sim, self._network, self._placed, self._wallet)
         self._closes = [sim.send(self._wallet, tx) for tx in closing]
         self._after = _Balances(sim, self._network, self._placed, self._wallet)
+
+    @property
+    def pool(self) -> Pool:
+        return self._placed.pool
+
+    @property
+    def sent(self) -> tuple[Handle, ...]:
+        """The closing's own transactions."""
+        return tuple(self._closes)
 
     def _closing(self, token_id: int) -> Sequence[Tx]:
         known = self._network, self._placed, token_id, self._liquidity, self._wallet

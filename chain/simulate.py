@@ -8,6 +8,7 @@ Source: 001 §2.2; design §6.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ NATIVE_LOG = "0x" + "ee" * 20
 TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 SLOAD_CODE = "0x5f35545f5260205ff3"
 """Code that returns the storage slot named by its calldata."""
+BALANCE = "balance"
+"""Names a contract's ETH where a slot is named."""
 AMOUNT_MAX = 2**128
 """Pools count in at most 128 bits; a node that says more is lying."""
 GAS_PER_LOG_MIN = 375
@@ -52,10 +55,11 @@ REFUSALS = {
 
 @dataclass(frozen=True, slots=True)
 class SlotWrite:
-    """A storage slot set by override."""
+    """A storage slot set by override, or a contract's ETH."""
 
     contract: str
     slot: str
+    """0x and 64 digits, or `balance`."""
     value: int
     beside: bool = False
     """True where the value is added to the one set before: bits that share their word with a balance."""
@@ -93,6 +97,8 @@ class Simulation:
     network: Network
     pin: Header
     blocks: list[dict[str, Any]] = field(default_factory=list)
+    chance: int = 0
+    """Which of the random words of a pinned block it sees: what hangs on chance must not be taken for what is."""
     _fee: str = field(init=False)
     _gas_limits: list[list[int]] = field(default_factory=list)
     _ahead: tuple[int, int] = (0, 0)
@@ -107,7 +113,7 @@ class Simulation:
     ) -> None:  # fmt: skip
         """Open the next simulated block with state overrides; each is one second after the one before.
 
-        `randao` is its random word, where the node's own will not do; `leap` are blocks and seconds that pass before it."""
+        `randao` is its random word, where it must be a certain one; `leap` are blocks and seconds that pass before it."""
         offset = len(self.blocks)
         self._ahead = self._ahead[0] + leap[0], self._ahead[1] + leap[1]
         overrides: dict[str, Any] = {self.network.reader: {"balance": READER_PURSE}}
@@ -124,8 +130,8 @@ class Simulation:
         }
         if self.network.fee_recipient:
             header["feeRecipient"] = self.network.fee_recipient
-        if randao:
-            header["prevRandao"] = randao
+        if self.network.random_words:
+            header["prevRandao"] = randao or chance(self.network.reader, self.pin, self.chance)
         self.blocks.append({"blockOverrides": header, "stateOverrides": overrides, "calls": []})
         self._gas_limits.append([])
 
@@ -184,10 +190,18 @@ def lens_of(token: str, reader: str = READER) -> tuple[str, str]:
     return derived(f"lens of {token} for {reader}"), f"0x365f5f3760205f365f73{token[2:]}5afa601f3d1116602b575f5ffd5b60205ff3"
 
 
+def chance(reader: str, pin: Header, number: int) -> str:
+    """A random word that no contract can foresee: not the block's own, and another for each number."""
+    return "0x" + hashlib.sha256(f"chance {number} at {pin.block_hash} for {reader}".encode()).hexdigest()
+
+
 def slot_override(writes: Sequence[SlotWrite]) -> dict[str, Any]:
     """State overrides that set storage slots, as nodes take them."""
     override: dict[str, Any] = {}
     for write in writes:
+        if write.slot == BALANCE:
+            override.setdefault(write.contract, {})["balance"] = hex(write.value)
+            continue
         words = override.setdefault(write.contract, {}).setdefault("stateDiff", {})
         before = int(words.get(write.slot, "0x0"), 16) if write.beside else 0
         words[write.slot] = "0x" + calldata.word((before + write.value) % 2**256)

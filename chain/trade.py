@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from chain import calldata
-from chain.balance_slot import BalanceSlot
 from chain.gas import SWAP_GAS_LIMIT
 from chain.header import Header
-from chain.logs import signed
 from chain.network import Network
 from chain.origin import from_pools, said_bytes
-from chain.router import Hop, Route, Tx
+from chain.router import Route, Tx
 from chain.simulate import (
     AMOUNT_MAX,
     ETH_MAX,
     NATIVE_LOG,
-    SLOAD_CODE,
     CallAnswer,
     Handle,
     Simulated,
@@ -31,14 +28,11 @@ from chain.simulate import (
     logged_net,
     revert_word,
 )
-from chain.swaps import V4_SWAP, swap_topic
 from ledgers.errors import ChainFault
-from ledgers.money import mul_div_ceil, mul_div_floor
+from ledgers.money import mul_div_ceil
 
 PROVEN, REVERTED, UNPROVABLE, FAILED = "proven", "reverted", "unprovable", "failed"
 BALANCE_READ_MAX = 2**256
-ALLOWANCE_STANDING_MIN = 2**95
-"""An unlimited allowance of which a token keeps 96 bits, after some use."""
 QUOTED_MAX = 2**127
 """No pool can pay out more; a quoter that says so was told by a hook, or of one."""
 APPROVAL_USED_UP, QUOTER_ABSURD = "approval_used_up", "quoter_absurd"
@@ -76,7 +70,7 @@ class Purse:
     wallet: str
     eth_wei: int
     writes: tuple[SlotWrite, ...]
-    """Balance slots of the whole book, so that limits on holdings bind."""
+    """Every word that its own transactions wrote, as if nobody else had written them."""
     prefix: tuple[Tx, ...] = ()
     """Transactions already filled in this decision, run again first."""
     echo: Echo | None = None
@@ -88,11 +82,9 @@ class Held:
     """What the running book says of the traded token."""
 
     amount_raw: int
-    """Token units that the wallet holds right before the trade; where an override puts them there, the simulation must say so too."""
+    """Token units that the wallet holds right before the trade, read through the words that it carries."""
     units_raw: int
-    slot: BalanceSlot | None
-    kept: tuple[SlotWrite, ...] = ()
-    """What else earlier buys of it wrote about the wallet, to be read again after a sale."""
+    """What the book counts for them: the units that arrived and were not sold, whatever the token makes of them since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +101,10 @@ class Outcome:
     approve_gas: tuple[tuple[str, int], ...] = ()
     """Gas of each approval by its key."""
     flags: tuple[str, ...] = ()
-    kept: tuple[SlotWrite, ...] = ()
-    """What a sale left of `Held.kept`."""
     before_raw: int = 0
     """Token units that the wallet was found to hold right before."""
+    sold_raw: int | None = None
+    """Token units that a sale took."""
 
 
 def gas_headroom_wei(txs: Sequence[Tx], gas_price_wei: int) -> int:
@@ -125,6 +117,25 @@ def shown_wei(eth_wei: int, txs: Sequence[Tx], gas_price_wei: int) -> int:
     return max(eth_wei, gas_headroom_wei(txs, gas_price_wei))
 
 
+class Answer(Protocol):
+    """What one call did, wherever it was run."""
+
+    @property
+    def ok(self) -> bool: ...
+
+    @property
+    def gas_used(self) -> int: ...
+
+    @property
+    def data(self) -> bytes: ...
+
+
+class Answers(Protocol):
+    """What the calls of a simulation did, by handle."""
+
+    def __getitem__(self, handle: Handle) -> Answer: ...
+
+
 def route_txs(route: Route, before: Sequence[Tx] = ()) -> list[Tx]:
     """All transactions of a route, approvals first; those that ran before it are left out, since some tokens take one only once."""
     return [*(approval.tx for approval in route.approvals if approval.tx not in before), route.swap]
@@ -135,9 +146,34 @@ def repeated(done: Simulated, echo: Sequence[Handle]) -> bool:
     return all(done[handle].ok for handle in echo)
 
 
-def _spenders(route: Route) -> list[str]:
-    """Whom the token itself must allow."""
-    return [spenders[0] for _, *spenders in (approval.key.split(">") for approval in route.approvals) if len(spenders) == 1]
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What every reading of a trade must agree on, and the gas that its swap used."""
+
+    ok: bool
+    tokens_raw: int | None
+    """Token units that came or, below 0, went; none where the token does not tell, or nothing went through."""
+    wei: int | None
+    """ETH that came, gas apart."""
+    swap_gas: int
+
+    @property
+    def result(self) -> tuple[bool, int | None, int | None]:
+        return self.ok, self.tokens_raw, self.wei
+
+    def brought(self, side: str) -> int | None:
+        """What a trade brought; none where nothing came."""
+        amount = self.wei if side == "sell" else self.tokens_raw
+        return amount if amount is not None and amount > 0 else None
+
+
+def _word(answer: Answer) -> int | None:
+    return calldata.uint_at(answer.data, 0) if answer.ok else None
+
+
+def _grown(pair: Sequence[int | None]) -> int | None:
+    before, after = pair
+    return None if before is None or after is None else after - before
 
 
 def crossed(network: Network, route: Route, swap: CallAnswer) -> bool:
@@ -148,75 +184,67 @@ def crossed(network: Network, route: Route, swap: CallAnswer) -> bool:
     )
 
 
-def paid_in(network: Network, hop: Hop, swap: CallAnswer) -> int | None:
-    """What a pool that can run out was paid, by its own logs; None where no such pool tells, or a hook may have taken some of it before."""
-    event = {"v3": (hop.pool.key, [swap_topic(hop.pool)]), "v4": (network.v4_pool_manager, [V4_SWAP, hop.pool.key])}.get(hop.pool.venue)
-    if event is None or hop.pool.hooked:
-        return None
-    emitter, topics = event
-    amounts = [
-        calldata.uint_at(calldata.hex_bytes(log.get("data")), int(hop.token_in == hop.pool.token1))
-        for log in swap.logs
-        if log["address"].lower() == emitter and log["topics"][: len(topics)] == topics
-    ]
-    told = [abs(signed(amount)) for amount in amounts if amount is not None]
-    return sum(told) if told and len(told) == len(amounts) else None
-
-
-def paid_first(network: Network, route: Route, swap: CallAnswer) -> int:
-    """What the first pools of a route were paid, at most its amount; what goes to a pool that does not tell counts whole."""
-    paid, told = 0, dict[str, int]()
-    for way in route.ways:
-        amount = paid_in(network, way.path[0], swap)
-        if amount is None:
-            paid += way.amount
-        else:
-            told[way.path[0].pool.key] = amount
-    return min(paid + sum(told.values()), route.amount)
-
-
 class TradeSimulation:
     """One candidate route of one order in one request entry."""
 
     def __init__(
-        self, network: Network, pin: Header, purse: Purse, route: Route, held: Held, paid: frozenset[str] = frozenset(), others: Sequence[str] = ()
-    ) -> None:
-        """Prepare the trade; approvals that are `paid` already are only set up, so that they count for nothing.
+        self, network: Network, pin: Header, purse: Purse, route: Route, held: Held, paid: frozenset[str] = frozenset(), others: Sequence[str] = (),
+        chance: int = 0,
+    ) -> None:  # fmt: skip
+        """Prepare the trade; approvals that are `paid` already were written before and are not sent again.
 
-        None of the `others`, tokens that the order does not name, may become less."""
+        None of the `others`, tokens that the order does not name, may become less. `chance` numbers the random word it sees."""
         self.route, self._network, self._purse, self._held, self._price = route, network, purse, held, pin.base_fee_wei
-        sim = self.simulation = Simulation(network, pin)
+        self._again = (network, pin, route, held, paid, others)
+        sim = self.simulation = Simulation(network, pin, chance=chance)
         self._echo = purse.echo.begin(sim) if purse.echo else []
-        sent = [*purse.prefix, *route_txs(route, purse.prefix)]
+        unsent = [approval for approval in route.approvals if approval.tx not in purse.prefix and approval.key not in paid]
+        sent = [*purse.prefix, *(approval.tx for approval in unsent), route.swap]
         sim.block(balances_wei={purse.wallet: shown_wei(purse.eth_wei, sent, pin.base_fee_wei)}, writes=purse.writes)
         self._prefix = [sim.send(purse.wallet, tx) for tx in purse.prefix]
-        unsent = [approval for approval in route.approvals if approval.tx not in purse.prefix]
-        self._granted = [sim.send(purse.wallet, approval.tx) for approval in unsent if approval.key in paid]
         self._before = sim.token_balance(route.token, purse.wallet)
         self._eth_before = sim.eth_balance(purse.wallet)
         self._others = [sim.token_balance(token, purse.wallet) for token in others]
         self._quoter = sim.view(route.quoter.to, route.quoter.data) if route.quoter else None
-        self._approvals = {approval.key: sim.send(purse.wallet, approval.tx) for approval in unsent if approval.key not in paid}
+        self._approvals = {approval.key: sim.send(purse.wallet, approval.tx) for approval in unsent}
         self._swap = sim.send(purse.wallet, route.swap)
         self._after = sim.token_balance(route.token, purse.wallet)
         self._eth_after = sim.eth_balance(purse.wallet)
         self._others_after = [sim.token_balance(token, purse.wallet) for token in others]
-        self._allowances = [sim.ask(route.token, calldata.allowance(purse.wallet, spender)) for spender in _spenders(route)]
-        self._units = self._read_units(sim)
-        self._words = self._read_words(sim) if route.side == "sell" else []
 
-    def _read_units(self, sim: Simulation) -> Handle | None:
-        slot = self._held.slot
-        if slot is None or not slot.shares:
+    @property
+    def wallet(self) -> str:
+        return self._purse.wallet
+
+    @property
+    def sent(self) -> tuple[Handle, ...]:
+        """The order's own transactions: approvals, then the swap."""
+        return (*self._approvals.values(), self._swap)
+
+    @property
+    def approved(self) -> tuple[str, ...]:
+        """Keys of the approvals that it sends."""
+        return tuple(self._approvals)
+
+    def with_all_approvals(self) -> TradeSimulation | None:
+        """The same with approvals that were paid before and no longer stand; none where all of them are sent."""
+        network, pin, route, held, paid, others = self._again
+        if not any(approval.key in paid for approval in route.approvals):
             return None
-        sim.block(balances_wei={}, code={slot.contract: SLOAD_CODE})
-        return sim.view(slot.contract, slot.slot)
+        return TradeSimulation(network, pin, self._purse, route, held, frozenset(), others)
 
-    def _read_words(self, sim: Simulation) -> list[Handle]:
-        kept = self._held.kept
-        if kept:
-            sim.block(balances_wei={}, code={write.contract: SLOAD_CODE for write in kept})
-        return [sim.view(write.contract, write.slot) for write in kept]
+    def by_reading(self, writes: tuple[SlotWrite, ...], chance: int) -> TradeSimulation:
+        """The same by another reading of shared words, and by another random word."""
+        network, pin, route, held, paid, others = self._again
+        return TradeSimulation(network, pin, replace(self._purse, writes=writes), route, held, paid, others, chance)
+
+    def came(self, done: Answers) -> Came:
+        """What came of it, read alike from a node's answer and from a run here."""
+        ok = all(done[handle].ok for handle in (*self._prefix, *self.sent))
+        tokens = _grown([_word(done[handle]) for handle in (self._before, self._after)])
+        wei = _grown([_word(done[handle]) for handle in (self._eth_before, self._eth_after)])
+        gas = sum(done[handle].gas_used for handle in self.sent)
+        return Came(ok, tokens if ok else None, None if wei is None or not ok else wei + gas * self._price, done[self._swap].gas_used)
 
     def swapped(self, done: Simulated) -> CallAnswer:
         """What the swap itself did."""
@@ -234,33 +262,14 @@ class TradeSimulation:
             raise ChainFault("state_moved", "a filled order of the same decision no longer goes through at its own block")
         quoted, eth_gained = self._quoted(done), self._eth_gained(done)
         before, after = (self._tokens(done, handle) for handle in (self._before, self._after))
-        misplaced = self._held.slot is not None and before is not None and self._misplaced(before)
-        if misplaced and self.route.side == "sell" and before is not None and before < self.route.amount:
-            return Outcome(UNPROVABLE, "slot", self._believed(quoted))
-        for handle in (*self._granted, *self._approvals.values(), self._swap):
+        for handle in self.sent:
             if not done[handle].ok:
                 return Outcome(REVERTED, revert_word(done[handle]), quoted)
         if before is None or after is None:
-            return Outcome(UNPROVABLE, "balance_unreadable", self._claimable(eth_gained, quoted))
-        if misplaced:
-            return Outcome(UNPROVABLE, "slot", self._claimable(eth_gained, quoted))
+            if self.route.side == "buy" or not self.route.hops:
+                return Outcome(UNPROVABLE, "balance_unreadable", quoted if self.route.side == "buy" else None)
+            before, after = self.route.amount, 0  # a sale is told by the ETH that came; of tokens at least its size is gone
         return self._moved(done, quoted, eth_gained, before, after)
-
-    def _misplaced(self, before: int) -> bool:
-        """Whether an override put the balance elsewhere; what the decision's earlier fills gave away beside their own is no sign of that."""
-        return before < self._held.amount_raw if self._prefix else before != self._held.amount_raw
-
-    def _claimable(self, eth_gained: int, quoted: int | None) -> int | None:
-        """What may be claimed of a sale that went through without being a proof: never more than it brought."""
-        if self.route.side == "buy" or quoted is None:
-            return self._believed(quoted)
-        return max(min(quoted, eth_gained), 0)
-
-    def _believed(self, quoted: int | None) -> int | None:
-        """What a quoter says where nothing bounds it: nothing, where a hook could tell it anything."""
-        if self.route.hooked:
-            return None
-        return quoted if self.route.side == "buy" else self.route.payable(quoted, sum(tx.value_wei for tx in self._purse.prefix))
 
     def _tokens(self, done: Simulated, handle: Handle) -> int | None:
         try:
@@ -289,7 +298,7 @@ class TradeSimulation:
                 return Outcome(FAILED, "spend_differs", quoted)
             arrival, logged, units = tokens_gained, logged_token, tokens_gained
         else:
-            arrival, logged, units = eth_gained, eth_gained, self._sold(done, before, after)
+            arrival, logged, units = eth_gained, eth_gained, max(before - after, 0)
         if arrival <= 0:
             return Outcome(REVERTED, "nothing_arrived", quoted)
         if arrival >= AMOUNT_MAX:
@@ -298,16 +307,13 @@ class TradeSimulation:
             raise ChainFault(INCONSISTENT, "a swap went through without a word from its pools")
         if objection := self._foreign_objection(done, arrival, before - after):
             return Outcome(FAILED, objection, quoted)
-        units = self._storage_units(done, units)
-        if units <= 0:
-            return Outcome(UNPROVABLE, "slot", self._believed(quoted))
         return Outcome(
-            PROVEN, "", quoted, arrival, units, logged,
+            PROVEN, "", quoted, arrival, self._units(units), logged,
             done[self._swap].gas_used,
             tuple((key, done[handle].gas_used) for key, handle in self._approvals.items()),
             self._flags(done, quoted, arrival, logged_token, tokens_gained),
-            self._kept(done, after),
             before,
+            None if self.route.side == "buy" else units,
         )  # fmt: skip
 
     def _foreign_objection(self, done: Simulated, arrival: int, sold: int) -> str:
@@ -335,17 +341,9 @@ class TradeSimulation:
                 return True
         return False
 
-    def _sold(self, done: Simulated, before: int, after: int) -> int:
-        """Tokens that left: by balance difference, at least what the pool says it was paid, which is the size unless the pool ran out.
-
-        Of a route whose pools are not known, the difference alone is told."""
-        if not self.route.hops:
-            return before - after
-        return max(before - after, paid_first(self._network, self.route, done[self._swap]))
-
     def _eth_gained(self, done: Simulated) -> int:
         """ETH difference before gas; the node's own native logs must say the same."""
-        handles = (*self._approvals.values(), self._swap)
+        handles = self.sent
         before, after = (done.eth_wei(handle) for handle in (self._eth_before, self._eth_after))
         gained = after - before + sum(done[handle].gas_used for handle in handles) * self._price
         logged = sum(logged_net(done[handle], NATIVE_LOG, self._purse.wallet) for handle in handles)
@@ -353,30 +351,12 @@ class TradeSimulation:
             raise ChainFault(INCONSISTENT, f"balances say {gained} wei moved, the transfer trace says {logged}")
         return gained
 
-    def _storage_units(self, done: Simulated, amount: int) -> int:
-        """Storage units that came or went; a sale takes its part of all that is held, whatever the slot says, but for rounding."""
-        if self._units is None:
+    def _units(self, amount: int) -> int:
+        """What a book counts for an amount: a sale takes its part of all that it counts, rounded up."""
+        held = self._held
+        if self.route.side == "buy" or held.amount_raw == held.units_raw or not held.amount_raw:
             return amount
-        grown = done.word(self._units) - self._held.units_raw
-        if self.route.side == "buy":
-            return grown
-        rounding = min(ROUNDING_RAW, self.route.amount // ROUNDING_PART)
-        if -grown >= mul_div_floor(self._held.units_raw, self.route.amount - rounding, self._held.amount_raw):
-            return -grown
-        return mul_div_ceil(self._held.units_raw, self.route.amount, self._held.amount_raw)
-
-    def _kept(self, done: Simulated, balance_raw: int) -> tuple[SlotWrite, ...]:
-        """What is now said about the wallet; bits beside its balance without that. Raises: ChainFault."""
-        slot, after = self._held.slot, []
-        for write, handle in zip(self._held.kept, self._words, strict=False):
-            balance = slot.write(balance_raw).value if write.beside and slot else 0
-            after.append(replace(write, value=(done.word(handle) - balance) % 2**256))
-        return tuple(after)
-
-    def _used_up(self, done: Simulated, handle: Handle) -> bool:
-        """Whether an allowance is no longer without bound after the sale; one that is not told is taken to stand."""
-        left = self._tokens(done, handle)
-        return left is not None and left < ALLOWANCE_STANDING_MIN
+        return mul_div_ceil(held.units_raw, min(amount, held.amount_raw), held.amount_raw)
 
     def _flags(self, done: Simulated, quoted: int | None, arrival: int, logged_token: int, tokens_gained: int) -> tuple[str, ...]:
         checks = (
@@ -384,7 +364,6 @@ class TradeSimulation:
             ("size_differs", self.route.side == "sell" and tokens_gained != -self.route.amount),
             ("quoter_differs", quoted is not None and quoted != arrival),
             ("quoter_silent", quoted is None and self._quoter is not None and not self._absurd(done)),
-            (APPROVAL_USED_UP, any(self._used_up(done, handle) for handle in self._allowances)),
         )
         return tuple(word for word, failed in checks if failed)
 

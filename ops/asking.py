@@ -236,7 +236,7 @@ async def _slot_kind(seen: Onlooker, token: str) -> str | None:
 
 def _slot_lines(kind: str | None) -> Iterator[tuple[str, str]]:
     told = {
-        None: "not found: a paper wallet cannot be given this token, so a later sale could not be proven",
+        None: "not found: only a wallet that bought it can be shown selling it",
         "shares": "found; the token keeps shares, so amounts change by themselves",
         "shifted": "found, packed with other data",
     }

@@ -17,6 +17,7 @@ from chain.pools import PoolGraph
 from chain.rpc import Lane, RpcDoor
 from chain.tokens import TokenFacts, read_facts
 from chain.trade import Purse
+from chain.words import Word, look
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
 from ledgers.events import Event
@@ -74,21 +75,25 @@ class Onlooker:
             book = replace(empty, eth_wei=asked.spend_wei + reserve + GAS_PURSE_WEI)
         else:
             assert asked.amount_raw is not None
-            book = Book("", GAS_PURSE_WEI, (await self._holding(asked.token, int(asked.amount_raw)),), frozenset())
+            book = await self._holding(asked.token, int(asked.amount_raw))
         return {ledger: replace(book, ledger=ledger) for ledger in LEDGERS}
 
-    async def _holding(self, token: str, amount_raw: int) -> Holding:
-        """A holding of so many token units: of so many shares as come to them, where the token keeps shares."""
+    async def _holding(self, token: str, amount_raw: int) -> Book:
+        """A book that holds so many token units, put there by the word that the token keeps a balance in. Raises: ChainFault."""
         header = header_of_pin(self.pin)
         slot = await self.desk.slots.of(token, NOBODY, header)
-        if slot is None or not slot.shares:
-            return Holding(token, TokenRaw(amount_raw), False, "")
-        probed_holding = Holding(token, TokenRaw(SHARES_PROBED), True, "")
-        purse = Purse(NOBODY, int(GAS_PURSE_WEI), (slot.write(SHARES_PROBED),))
-        amounts = await self.desk.amounts(purse, {probed_holding: slot}, header)
-        if not amounts.get(token):
-            raise ChainFault("slot", "the token does not tell what its shares come to; no sale of it can be proven")
-        return Holding(token, TokenRaw(mul_div_ceil(amount_raw, SHARES_PROBED, amounts[token])), True, "")
+        if slot is None:
+            raise ChainFault("slot", "where the token keeps balances is not known; no sale of it can be tried for somebody who never bought")
+        write = slot.write(amount_raw)
+        if slot.shares:
+            purse = Purse(NOBODY, int(GAS_PURSE_WEI), (slot.write(SHARES_PROBED),))
+            amount = await self.desk.amount(purse, token, header)
+            if not amount:
+                raise ChainFault("slot", "the token does not tell what its shares come to; no sale of it can be tried")
+            write = slot.write(mul_div_ceil(amount_raw, SHARES_PROBED, amount))
+        chain = await look(self.rpc, (Word(write.contract, write.slot, 0, write.value),), header)
+        word = Word(write.contract, write.slot, chain[write.contract, write.slot], write.value)
+        return Book("", GAS_PURSE_WEI, (Holding(token, TokenRaw(amount_raw), False, ""),), frozenset(), words=(word,), told=frozenset({token}))
 
 
 @asynccontextmanager

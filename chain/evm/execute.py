@@ -8,7 +8,7 @@ Source: the execution API's `eth_simulateV1`; EIP-1559, 2930, 3529, 3651, 7623, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from chain.evm.calls import delegate_of, known_here, move, precompiled
@@ -29,6 +29,8 @@ class Write:
     slot: str
     before: int
     after: int
+    by: frozenset[bytes] = field(default=frozenset(), compare=False)
+    """Selectors that its contract was called with in the frames that wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class Outcome:
     """What it took here, in units of gas."""
     refused: str = ""
     """Why it could not be run to its end."""
+    saw_chance: bool = False
+    """Whether any call read a block's random word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,7 @@ def execute(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], pro
     except NotCoveredHere as reason:
         refused = str(reason)
     touched = Touched(frozenset(state.read_accounts), frozenset(state.read_words), frozenset(state.read_blocks), frozenset(state.read_codes))
-    return Outcome(told, state.missing, touched, per_call, work, refused)
+    return Outcome(told, state.missing, touched, per_call, work, refused, state.saw_chance)
 
 
 def least_gas(chain: Chain, known: Known, blocks: Sequence[Mapping[str, Any]], handle: tuple[int, int]) -> int:
@@ -268,7 +272,10 @@ def _call(state: State, run: Run, ok: bool, used: int, needed: int, output: byte
         gas_needed=needed,
         data=output,
         logs=tuple(_log(log) for log in run.logs),
-        writes=tuple(Write(address_text(word[0]), word_text(word[1]), before, after) for word, before, after in state.changed_words()),
+        writes=tuple(
+            Write(address_text(word[0]), word_text(word[1]), before, after, frozenset(state.writers.get(word, ())))
+            for word, before, after in state.changed_words()
+        ),
         accounts=tuple(_accounts(state)),
         reads=tuple(Read(address_text(word[0]), word_text(word[1]), state.original(word)) for word in state.touched),
     )

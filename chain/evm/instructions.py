@@ -185,6 +185,11 @@ def _of_block(name: str, what: Callable[[Frame], int]) -> Callable[[Frame], None
     return step
 
 
+def _random_word(f: Frame) -> int | None:
+    f.state.saw_chance = True
+    return f.run.around.randao
+
+
 def _unsure(name: str, what: Callable[[Frame], int | None]) -> Callable[[Frame], None]:
     """A step that tells something of the block which is not always known."""
 
@@ -232,6 +237,7 @@ def _sstore(f: Frame) -> None:
     if current != new:
         f.run.refund += _refund(original, current, new)
         state.set_word(word, new)
+        state.writers.setdefault(word, set()).add(bytes(f.data[:4]))
 
 
 def _refund(original: int, current: int, new: int) -> int:
@@ -311,7 +317,7 @@ _REST: dict[int, tuple[int, int, Any]] = {
     0x3D: (FULL, 2, _gives(lambda f: len(f.returned))), 0x3E: (FULL, 3, _returndatacopy), 0x3F: (FULL, 0, _extcodehash),
     0x40: (FULL, 20, _blockhash), 0x41: (FULL, 2, _of_block("who is paid for a block", lambda f: f.run.around.coinbase)),
     0x42: (FULL, 2, _gives(lambda f: f.run.around.time)), 0x43: (FULL, 2, _of_block("a block's number", lambda f: f.run.around.number)),
-    0x44: (FULL, 2, _unsure("the block's random word", lambda f: f.run.around.randao)),
+    0x44: (FULL, 2, _unsure("the block's random word", _random_word)),
     0x45: (FULL, 2, _of_block("a block's gas limit", lambda f: f.run.around.gas_limit)),
     0x46: (FULL, 2, _gives(lambda f: f.run.around.chain_id)), 0x47: (FULL, 5, _gives(lambda f: f.state.balance(f.address))),
     0x48: (FULL, 2, _gives(lambda f: f.run.around.base_fee)), 0x49: (FULL, 3, _blobhash),

@@ -51,6 +51,11 @@ class Executed:
     chain_id: int
     blocks: list[dict[str, Any]] = field(repr=False)
     touched: Touched = field(repr=False)
+    saw_chance: bool = False
+    """Whether any call read a block's random word."""
+
+    def __getitem__(self, handle: Handle) -> LocalCall:
+        return self.calls[handle[0]][handle[1]]
 
     def witness(self) -> Witness:
         """Everything that is needed to run it again offline; only a run on proven state has one."""
@@ -117,7 +122,7 @@ class LocalEvm:
                 if outcome.refused:
                     return NotCovered(outcome.refused)
                 self._learn(outcome)
-                return Executed(outcome.calls, trips, pinned, self._chain_id, blocks, outcome.touched)
+                return Executed(outcome.calls, trips, pinned, self._chain_id, blocks, outcome.touched, outcome.saw_chance)
         return NotCovered(f"after {ROUNDS_MAX} rounds it still asked for more")
 
     async def _at(self, block_hash: str, proven: bool) -> tuple[Pinned, int]:

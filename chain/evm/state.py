@@ -72,6 +72,8 @@ class State:
         self.read_words: set[Word] = set()
         self.read_blocks: set[int] = set()
         self.read_codes: set[bytes] = set()
+        self.saw_chance = False
+        """Whether a block's random word was read."""
         self.balances: dict[int, int] = {}
         self.nonces: dict[int, int] = {}
         self.codes: dict[int, bytes] = {}
@@ -245,6 +247,8 @@ class State:
         self.transient: dict[Word, int] = {}
         self.warm_addresses: dict[int, bool] = {}
         self.warm_words: dict[Word, bool] = {}
+        self.writers: dict[Word, set[bytes]] = {}
+        """With which selectors the contract of a word was called when it wrote that, reverted or not."""
         self.touched: dict[Word, None] = {}
         """Words that were read or written, reverted or not."""
         self.created: dict[int, bool] = {}

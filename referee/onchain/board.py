@@ -9,31 +9,34 @@ Source: 001 §2.2; design §6; ONC-05 to ONC-11, ONC-24.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chain.balance_slot import BalanceSlot, SlotBook
+from chain.evm import LocalEvm
 from chain.header import Header, header_of, header_request, sealed_header_of
 from chain.network import Network
 from chain.pools import PoolGraph
 from chain.router import sell_routes
 from chain.rpc import RpcDoor
-from chain.simulate import GAS_POOL, Simulated, Simulation, SimulationRefused, answered
+from chain.simulate import GAS_POOL, Simulated, Simulation, SimulationRefused, SlotWrite, answered
 from chain.trade import INCONSISTENT, PROVEN, UNREPEATABLE, Echo, Purse, evidence
+from chain.words import CHANCE, SHARED_STATE, Look, Place, Reading, Word, readings
+from chain.words import own as own_reading
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.money import Wei
-from referee.onchain.book import Book, Holding
+from referee.onchain.book import Book
 from referee.onchain.decision_desk import DecisionDesk, header_of_pin
-from referee.onchain.events import LEDGERS, HoldingMark, Pin
+from referee.onchain.events import LEDGERS, PERMISSIVE, HoldingMark, Pin
 from referee.onchain.liquidity_desk import LiquidityDesk
 from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
 from referee.onchain.rival_desk import RivalDesk
 from referee.onchain.rival_rows import Rivals
 from referee.onchain.rows import dumped
 from referee.onchain.rules import Rules
-from referee.onchain.shares import Amounts
+from referee.onchain.amounts import Amounts
 
 SELL_OUT_ROUNDS_MAX = 8
 HOLDINGS_PER_REQUEST_MAX = 500
@@ -57,6 +60,7 @@ class Desk:
     clock_offset_ms: int
     """Chain time minus wall time."""
     slots: SlotBook = field(init=False)
+    evm: LocalEvm = field(init=False)
     liquidity: LiquidityDesk = field(init=False)
     last_wei: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     """Last mark of each holding by run and ledger, which orders the next sell-out."""
@@ -76,7 +80,8 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.slots = SlotBook(self.rpc, self.network.reader)
-        self.liquidity = LiquidityDesk(self.rpc, self.network, self.rules, self.clock, self.slots)
+        self.evm = LocalEvm(self.rpc, self.network.chain_id)
+        self.liquidity = LiquidityDesk(self.rpc, self.network, self.rules, self.clock, self.slots, self.evm)
 
     def fit(self, *, gas_cap: int, headers_sealed: bool) -> None:
         """Fit the desk to what its node was found to be: no sell-out asks for more than its gas cap; 0 is no cap."""
@@ -163,88 +168,136 @@ class Desk:
         Shapes: one value per group of ledgers that hold the same. Raises: ChainFault when it could not be measured."""
         groups: dict[tuple[Any, ...], list[Book]] = {}
         for book in books:
-            groups.setdefault((book.eth_wei, book.holdings, book.approvals, book.positions, book.kept), []).append(book)
+            groups.setdefault((book.eth_wei, book.holdings, book.approvals, book.positions, book.words, book.told), []).append(book)
         try:
-            return tuple([await self._sell_out(run_id, wallet, group, pin, echo) for group in groups.values()])
+            return tuple([valued for group in groups.values() for valued in await self._sell_out(run_id, wallet, group, pin, echo)])
         except ChainFault as fault:
             if fault.reason != UNREPEATABLE:
                 self.rpc.distrust()
             raise
 
-    async def _sell_out(self, run_id: str, wallet: str, group: Sequence[Book], pin: Pin, echo: Echo | None) -> Valued:
+    async def _sell_out(self, run_id: str, wallet: str, group: Sequence[Book], pin: Pin, echo: Echo | None) -> list[Valued]:
         book, header, ledgers = group[0], header_of_pin(pin), tuple(book.ledger for book in group)
         last_wei = self.last_wei.get((run_id, book.ledger), {})
         out = await self.liquidity.exits(run_id, wallet, ledgers, book, header)
-        sales = in_order_of_value(await self.sales(wallet, out.whole, header, echo), last_wei)
-        kept = out.evidence(await self._sell_rounds(wallet, out.whole, sales, header, echo))
-        done = valued(book, ledgers, sales, pin.base_fee_wei, sha256_hex(kept), kept, out)
-        for sale in sales:
-            if sale.misplaced:
-                self.slots.forget(sale.holding.token)
-        for ledger in done.ledgers:
-            self.remember(run_id, ledger, done.holdings)
+        purse, whole, back = await self.purse_of(wallet, book, out.whole, header, echo)
+        found, looked = await self.sales(purse, whole, header, book.words)
+        sales = in_order_of_value(found, last_wei)
+        others = [with_more(reading, back) for reading in readings(book.words, looked, header.ts_s)[1:]]
+        kept = out.evidence(await self._sell_rounds((purse, *(replace(purse, writes=writes) for writes in others)), whole, sales, header))
+        done = [
+            valued(book, part, sales, pin.base_fee_wei, sha256_hex(kept), kept, out, claims)
+            for part, claims in self._alike(ledgers, sales)
+        ]  # fmt: skip
+        for value in done:
+            for ledger in value.ledgers:
+                self.remember(run_id, ledger, value.holdings)
         return done
 
-    async def sales(self, wallet: str, book: Book, header: Header, echo: Echo | None = None) -> list[Sale]:
-        """Every holding on its way out, with its candidate routes. Raises: ChainFault."""
-        slots = {holding: await self.slots.of(holding.token, wallet, header) for holding in book.holdings}
-        writes = tuple(slot.write(int(holding.units_raw)) for holding, slot in slots.items() if slot and slot.shares == holding.shares)
-        amounts = await self.amounts(Purse(wallet, int(book.eth_wei), (*writes, *book.writes_kept()), echo=echo), slots, header)
+    def _alike(self, ledgers: tuple[str, ...], sales: Sequence[Sale]) -> list[tuple[tuple[str, ...], bool]]:
+        """Ledgers for which the same counts, and whether claims do: where the rules say so, on permissive only (ONC-11)."""
+        if not self.rules.lane_claims_only or all(sale.provable and not sale.objection for sale in sales):
+            return [(ledgers, not self.rules.lane_claims_only)]
+        parts = [(tuple(ledger for ledger in ledgers if (ledger == PERMISSIVE) is claims), claims) for claims in (False, True)]
+        return [(part, claims) for part, claims in parts if part]
+
+    async def purse_of(self, wallet: str, book: Book, whole: Book, header: Header, echo: Echo | None = None) -> tuple[Purse, Book, Back]:
+        """The wallet with every word that it carries, and what its positions would bring back of tokens whose balances are known.
+
+        Shapes: beside it the book with all that is then told, and what comes back. Raises: ChainFault."""
+        back = tuple([
+            (slot, int(holding.units_raw) - (int(own.units_raw) if (own := book.held(holding.token)) else 0))
+            for holding in whole.holdings if holding != book.held(holding.token)
+            and (slot := await self.slots.of(holding.token, wallet, header)) is not None and not slot.shares
+        ])  # fmt: skip
+        told = whole.told | {slot.token for slot, _ in back}
+        return Purse(wallet, int(whole.eth_wei), with_more(own_reading(book.words), back), echo=echo), replace(whole, told=told), back
+
+    async def sales(self, purse: Purse, book: Book, header: Header, words: Sequence[Word] = ()) -> tuple[list[Sale], dict[Place, int]]:
+        """Every holding on its way out, with its candidate routes; and what the chain holds where words are. Raises: ChainFault."""
+        tokens = [holding.token for holding in book.holdings]
+        asked, where = self._amounts_asked(purse, tokens, header), Look(words, header)
+        requests = [*(part.simulation.request() for part in asked), *where.requests]
+        answers = await self.rpc.batch(requests) if requests else []
+        told = {token: raw for part, answer in zip(asked, answers, strict=False) for token, raw in part.heard(answer).items()}
         sales = []
-        for holding, slot in slots.items():
-            amount_raw = amounts.get(holding.token)
-            routes = sell_routes(self.network, self.graph, holding.token, amount_raw, wallet) if amount_raw is not None else ()
-            sales.append(sale_of(holding, amount_raw, slot, routes, self.best_route.get(holding.token)))
-        return sales
+        for holding in book.holdings:
+            cause, said = book.unproven(holding.token), told[holding.token]
+            amount_raw = int(holding.units_raw) if cause or said is None else said
+            routes = sell_routes(self.network, self.graph, holding.token, amount_raw, purse.wallet) if amount_raw else ()
+            sales.append(sale_of(holding, amount_raw, cause, routes, self.best_route.get(holding.token)))
+        return sales, where.read(answers[len(asked) :])
 
-    async def amounts(self, purse: Purse, held: Mapping[Holding, BalanceSlot | None], header: Header) -> dict[str, int]:
-        """Token units of some holdings: the book's own count, re-read where the token keeps shares.
+    def amounts_asked(self, purse: Purse, tokens: Sequence[str], header: Header) -> Amounts:
+        """What the wallet holds of some tokens, as a question."""
+        return Amounts(self.network, header, purse, tokens)
 
-        Shapes: by token; left out what the token does not tell. Raises: ChainFault."""
-        if not any(holding.shares for holding in held):
-            return {holding.token: int(holding.units_raw) for holding in held}
-        asked = Amounts(self.network, header, purse, held)
-        if asked.empty:
-            return asked.read(None)
+    def _amounts_asked(self, purse: Purse, tokens: Sequence[str], header: Header) -> list[Amounts]:
+        size = self.holdings_per_request_max
+        return [self.amounts_asked(purse, tokens[at : at + size], header) for at in range(0, len(tokens), size)]
+
+    async def amount(self, purse: Purse, token: str, header: Header) -> int | None:
+        """What the wallet holds of a token; none where that does not tell. Raises: ChainFault."""
+        asked = self.amounts_asked(purse, (token,), header)
         (answer,) = await self.rpc.batch([asked.simulation.request()])
-        return asked.read(_trusted(asked.simulation, answer))
+        return asked.heard(answer)[token]
 
-    async def _sell_rounds(self, wallet: str, book: Book, sales: Sequence[Sale], header: Header, echo: Echo | None) -> bytes:
+    async def _sell_rounds(self, purses: Sequence[Purse], book: Book, sales: Sequence[Sale], header: Header) -> bytes:
         """Sell all of it, one holding after another; where one of them spoils that for the others, each by itself.
 
         Shapes: the evidence. Raises: ChainFault where it is the node's doing."""
         try:
-            return await self._sell(wallet, book, sales, header, echo, self.holdings_per_request_max)
+            return await self._sell(purses, book, sales, header, self.holdings_per_request_max)
         except ChainFault as fault:
             if fault.reason not in SPOILED or not sales:
                 raise
         for sale in sales:
             sale.alone()
-        kept = await self._sell(wallet, book, sales, header, echo, 1)
+        kept = await self._sell(purses, book, sales, header, 1)
         if all(sale.spoiled for sale in sales if sale.provable and sale.route):
             raise ChainFault(INCONSISTENT, "no sale of the book makes sense, so that nothing says whose doing it is")
         return kept
 
-    async def _sell(self, wallet: str, book: Book, sales: Sequence[Sale], header: Header, echo: Echo | None, size: int) -> bytes:
-        """Sell so many in one request, and again where a route died or another promised more; returns the evidence."""
+    async def _sell(self, purses: Sequence[Purse], book: Book, sales: Sequence[Sale], header: Header, size: int) -> bytes:
+        """Sell so many in one request, and again where a route died or another promised more; returns the evidence.
+
+        Beside each request the same by every other reading of shared words, `purses` after the first, and by another random word."""
         kept: list[Any] = []
         chunks = [sales[at : at + size] for at in range(0, len(sales), size)]
-        quotes = [Quotes(self.network, header, chunk, echo) for chunk in chunks]
+        quotes = [Quotes(self.network, header, chunk, purses[0].echo) for chunk in chunks]
         for left in reversed(range(SELL_OUT_ROUNDS_MAX if sales else 0)):
-            outs = [SellOut(self.network, header, wallet, book.eth_wei, chunk, book.approvals, echo, book.writes_kept()) for chunk in chunks]
-            simulations = [part.simulation for part in (*outs, *quotes)]
+            outs = [SellOut(self.network, header, purses[0], chunk, book.approvals) for chunk in chunks]
+            others = [
+                [SellOut(self.network, header, purse, chunk, book.approvals, number + 1) for chunk in chunks] for number, purse in enumerate(purses)
+            ]  # fmt: skip
+            simulations = [part.simulation for part in (*outs, *quotes, *(other for each in others for other in each))]
             answers = await self.rpc.batch([simulation.request() for simulation in simulations])
             done = [_trusted_or_spoiled(*each, size) for each in zip(simulations, answers, strict=True)]
             kept = [evidence(simulation, answer) for simulation, answer in zip(simulations, answers, strict=True)]
-            for quote, simulated in zip(quotes, done[len(outs) :], strict=True):
+            for quote, simulated in zip(quotes, done[len(outs) :], strict=False):
                 if simulated is not None:
                     quote.read(simulated)
             died = [out.read(simulated) if simulated is not None else out.spoil() for out, simulated in zip(outs, done, strict=False)]
             moved = left > 0 and better_routes(sales)
+            again = iter(done[len(outs) + len(quotes) :])
             quotes = []
             if not any(died) and not moved:
+                for number, each in enumerate(others):
+                    for other in each:
+                        other.compare(next(again), SHARED_STATE if number else CHANCE)
                 break
         return dumped(kept)
+
+
+Back = tuple[tuple[BalanceSlot, int], ...]
+"""Where tokens keep the wallet's balance, and how many units come there."""
+
+
+def with_more(reading: Reading, back: Back) -> Reading:
+    """A reading with more in some balances."""
+    held = {(write.contract, write.slot): write.value for write in reading}
+    more = (SlotWrite(slot.contract, slot.slot, held.get((slot.contract, slot.slot), 0) + slot.write(raw).value) for slot, raw in back)
+    return (*reading, *more)
 
 
 def _trusted_or_spoiled(simulation: Simulation, answer: Any, size: int) -> Simulated | None:

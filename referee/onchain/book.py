@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from chain.simulate import SlotWrite
+from chain.words import Word, merged
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry, Ledger, Posting
-from referee.onchain.events import HEADLINE, LEDGERS, FillCredited, RunOpened, WindowLiquidated, WordKept
+from referee.onchain.events import LEDGERS, FillCredited, RunOpened, WindowLiquidated, WordKept
 from referee.onchain.further_events import DelayedReverted
 from referee.onchain.liquidity_events import LiquidityClosed, LiquidityOpened
 from referee.onchain.position import Position, RunPositions
 
 SHARES = "/shares"
+UNTOLD = "words_untold"
+"""Why a sale cannot be proven where what the wallet's transactions wrote is not known."""
 BUY_UNPROVEN = "BUY_UNPROVEN"
 EXIT_UNPROVEN = "EXIT_UNPROVEN"
 
@@ -34,7 +36,7 @@ class Holding:
     """Base units, or storage units when the token keeps shares."""
     shares: bool
     cause: str
-    """Why its exit cannot be proven (slot or holder_state), else empty."""
+    """Why its exit cannot be proven though its words are told, else empty."""
 
     def less(self, units_raw: int) -> Holding:
         """The holding after some of it is gone, at least nothing."""
@@ -53,17 +55,17 @@ class Book:
     """Approvals already paid for, `token>spender`."""
     positions: tuple[Position, ...] = ()
     """Open liquidity positions, in the order they were opened."""
-    kept: tuple[tuple[str, WordKept], ...] = ()
-    """Words that buys wrote about the wallet beside its balances, each with the token bought."""
+    words: tuple[Word, ...] = ()
+    """Every word that the wallet's transactions left otherwise than the chain has it (ONC-29)."""
+    told: frozenset[str] = frozenset()
+    """Tokens whose trades are all in those words."""
+    lost: frozenset[str] = frozenset()
+    """Tokens of which some trade is not."""
 
-    def writes_kept(self, *traded: str) -> tuple[SlotWrite, ...]:
-        """What is said about the wallet in the storage that tokens held or `traded` go by, to be set by override like its balances."""
-        met = {holding.token for holding in self.holdings}.union(traded)
-        return _writes(word for token, word in self.kept if token in met)
-
-    def writes_kept_of(self, token: str) -> tuple[SlotWrite, ...]:
-        """The words that buys of one token wrote."""
-        return _writes(word for bought, word in self.kept if bought == token)
+    def unproven(self, token: str) -> str:
+        """Why a sale of a token held cannot be proven; empty where its words are carried."""
+        holding = self.held(token)
+        return "" if holding is None else holding.cause or ("" if token in self.told else UNTOLD)
 
     def held(self, token: str) -> Holding | None:
         """Find a holding; None when the token is not held."""
@@ -87,15 +89,18 @@ class RunBooks:
     ledgers: dict[str, Ledger] = field(init=False)
     approvals: dict[str, set[str]] = field(init=False)
     causes: dict[str, dict[str, str]] = field(init=False)
-    kept: dict[str, dict[tuple[str, str, str], WordKept]] = field(init=False)
-    """Words about the wallet by ledger, then by token, contract and slot."""
+    words: dict[str, tuple[Word, ...]] = field(init=False)
+    """Words that the wallet carries, by ledger."""
+    told: dict[str, dict[str, bool]] = field(init=False)
+    """By ledger and token whether all its trades were told in words; one that was not is never made up for."""
     positions: RunPositions = field(default_factory=RunPositions)
 
     def __post_init__(self) -> None:
         self.ledgers = {name: Ledger(name) for name in self.names}
         self.approvals = {name: set() for name in self.names}
         self.causes = {name: {} for name in self.names}
-        self.kept = {name: {} for name in self.names}
+        self.words = {name: () for name in self.names}
+        self.told = {name: {} for name in self.names}
 
     def apply(self, event: Event) -> None:
         """Fold one event of this run in. Raises: CorruptJournal when an entry does not hold."""
@@ -107,6 +112,8 @@ class RunBooks:
         if isinstance(event, (DelayedReverted, LiquidityOpened)):
             for name in event.ledgers:
                 self.approvals[name].update(event.approvals)
+        if isinstance(event, (DelayedReverted, LiquidityOpened, LiquidityClosed)):
+            self._carry(event.ledgers, event.kept, _assets_of(event))
         if isinstance(event, FillCredited):
             self._note(event)
 
@@ -123,28 +130,24 @@ class RunBooks:
                 self.causes[name][fill.token] = fill.tag.partition(":")[2]
             elif not self.of(name).held(fill.token):
                 self.causes[name].pop(fill.token, None)
-            self._keep(name, fill)
+        self._carry(fill.ledgers, fill.kept, (fill.token,))
 
-    def _keep(self, ledger: str, fill: FillCredited) -> None:
-        """Note what a trade wrote: a further ledger's buy what the headline's did, which it follows; what an unproven sale wrote is not known.
-
-        Tokens that share a hook share its words."""
-        kept, told = self.kept[ledger], fill.kept
-        if fill.tag.startswith(EXIT_UNPROVEN):
-            for key in [key for key in kept if key[0] == fill.token]:
-                del kept[key]
-        if ledger not in LEDGERS and fill.side == "buy":
-            told = tuple(word for (token, _, _), word in self.kept[HEADLINE].items() if token == fill.token)
-        written = {(word.contract, word.slot): word for word in told}
-        kept.update({key: written[key[1:]] for key in kept if key[1:] in written})
-        kept.update({(fill.token, *place): word for place, word in written.items()})
+    def _carry(self, ledgers: tuple[str, ...], kept: tuple[WordKept, ...], tokens: tuple[str, ...]) -> None:
+        """Carry what was written from now on; a holding that was traded without its words being told is in none any more."""
+        written = tuple(word_of(word) for word in kept if word.before)
+        for name in ledgers:
+            self.words[name] = merged(self.words[name], written)
+            for token in tokens:
+                self.told[name][token] = bool(written) and self.told[name].get(token, True)
 
     def of(self, ledger: str) -> Book:
         """The book of one ledger now."""
         fold = self.ledgers[ledger]
         holdings = tuple(self._holding(ledger, asset, amount) for asset, amount in fold.holdings())
-        kept = tuple((token, word) for (token, _, _), word in self.kept[ledger].items())
-        return Book(ledger, Wei(int(fold.held(ETH))), holdings, frozenset(self.approvals[ledger]), self.positions.of(ledger), kept)
+        told, lost = (frozenset(token for token, all_told in self.told[ledger].items() if all_told is wanted) for wanted in (True, False))
+        return Book(
+            ledger, Wei(int(fold.held(ETH))), holdings, frozenset(self.approvals[ledger]), self.positions.of(ledger), self.words[ledger], told, lost
+        )
 
     def _holding(self, ledger: str, asset: str, units_raw: TokenRaw) -> Holding:
         token, shares = (asset.removesuffix(SHARES), True) if asset.endswith(SHARES) else (asset, False)
@@ -173,14 +176,22 @@ class Books:
         return {ledger: self.of(run_id, ledger) for ledger in LEDGERS}
 
 
-def words_kept(writes: Iterable[SlotWrite]) -> tuple[WordKept, ...]:
-    """Words about the wallet, as they are written down."""
-    return tuple(WordKept(contract=write.contract, slot=write.slot, value=f"0x{write.value:064x}", beside=write.beside) for write in writes)
+def word_of(kept: WordKept) -> Word:
+    """A word as it was written down."""
+    return Word(kept.contract, kept.slot, int(kept.before, 16), int(kept.value, 16))
 
 
-def _writes(words: Iterable[WordKept]) -> tuple[SlotWrite, ...]:
-    by_place = {(word.contract, word.slot): word for word in words}
-    return tuple(SlotWrite(word.contract, word.slot, int(word.value, 16), word.beside) for word in by_place.values())
+def words_kept(words: Iterable[Word]) -> tuple[WordKept, ...]:
+    """Words as they are written down."""
+    return tuple(
+        WordKept(contract=word.contract, slot=word.slot, value=f"0x{word.value:064x}", before=f"0x{word.before:064x}") for word in words
+    )
+
+
+def _assets_of(event: DelayedReverted | LiquidityOpened | LiquidityClosed) -> tuple[str, ...]:
+    """Tokens that an event moves."""
+    moved = (posting.asset for posting in event.entry.postings if posting.account == BOOK)
+    return tuple(asset for asset in moved if asset != ETH and not asset.endswith(SHARES))
 
 
 def asset_of(token: str, shares: bool) -> str:

@@ -55,10 +55,12 @@ REFUSALS = {
 }
 """Every reason a rule may refuse an order for, and the rule."""
 
-NOT_FILLED = ("no_route", "reverted", "fault", "unprovable_no_quote", "interrupted", "impact_unrepeatable")
+NOT_FILLED = ("no_route", "reverted", "fault", "unprovable_no_quote", "unprovable", "interrupted", "impact_unrepeatable")
 """Every reason an admitted order may not fill for."""
 
 CLEAR, FLAGGED = "CLEAR", "FLAGGED"
+LANE = "lane"
+"""Why a row is unprovable where the node could not simulate at all."""
 ROUTER = "router"
 """Source of our own rows; every other source is a rival."""
 HOOKED = "hooked"
@@ -121,16 +123,18 @@ def _claim(row: Row) -> int:
     return int(amount or 0)
 
 
-def chosen_row(board: BoardTaken, ledger: str) -> Row | None:
+def chosen_row(board: BoardTaken, ledger: str, lane_only: bool = False) -> Row | None:
     """The best row that a ledger may fill at; None when it has none.
 
     A buy fills at a proven row only, since what it brings must be read. Of a sell, headline takes the best proven row, and
     an unprovable one only when there is none; permissive takes the best of both."""
-    return next(iter(considered(board, ledger)), None)
+    return next(iter(considered(board, ledger, lane_only)), None)
 
 
-def considered(board: BoardTaken, ledger: str) -> list[Row]:
+def considered(board: BoardTaken, ledger: str, lane_only: bool = False) -> list[Row]:
     """The rows that a ledger may fill at, best first, down to our own best, and our own best without hooks.
+
+    With `lane_only` headline fills at a quote only where our own lane failed: what a token does is worth what it pays (ONC-11).
 
     So a rival's row costs nothing but itself, and neither does a pool that anybody opened under a hook."""
     proven = [row for row in board.rows if row.status == PROVEN]
@@ -138,6 +142,7 @@ def considered(board: BoardTaken, ledger: str) -> list[Row]:
     if board.side == "buy":
         return _down_to_our_own(board, proven)
     if ledger == HEADLINE:
+        claimed = [row for row in claimed if row.reason == LANE] if lane_only else claimed
         best = _down_to_our_own(board, proven)
         return best if best and best[-1].source == ROUTER else best + _down_to_our_own(board, claimed)
     return _down_to_our_own(board, [row for row in board.rows if row in proven or row in claimed])
@@ -163,17 +168,18 @@ def settle(rules: Rules, board: BoardTaken, gates: Sequence[GateTaken], books: M
     Shapes: first what the chosen routes did, then the outcomes; ledgers of equal outcome share one event."""
     if board.age_ms > rules.board_age_ms_max:
         return (_refused(board, board.ledgers, "board_too_old", f"{board.age_ms} ms old, at most {rules.board_age_ms_max}", ts_ms),)
-    if chosen_row(board, HEADLINE) is None:
-        return _no_row(board, ts_ms)
+    lane_only = bool(rules.lane_claims_only)
+    without = tuple(ledger for ledger in board.ledgers if chosen_row(board, ledger if lane_only else HEADLINE, lane_only) is None)
+    unfilled = _no_row(board, without, ts_ms, lane_only) if without else ()
     by_route = {gate.route: gate for gate in gates}
     chosen: dict[int, Ledgers] = {}
     outcomes: dict[Judgement, Ledgers] = {}
-    for ledger in board.ledgers:
-        judged = _judged(board, by_route, books[ledger])
+    for ledger in (ledger for ledger in board.ledgers if ledger not in without):
+        judged = _judged(board, by_route, books[ledger], lane_only)
         chosen[judged.place] = (*chosen.get(judged.place, ()), ledger)
         outcomes[judged] = (*outcomes.get(judged, ()), ledger)
     simulated = [_route_event(board, by_route, board.rows[place], ledgers, ts_ms) for place, ledgers in chosen.items()]
-    return (*simulated, *(_outcome(board, by_route, judged, ledgers, ts_ms) for judged, ledgers in outcomes.items()))
+    return (*unfilled, *simulated, *(_outcome(board, by_route, judged, ledgers, ts_ms) for judged, ledgers in outcomes.items()))
 
 
 Gates = Mapping[str, GateTaken]
@@ -192,39 +198,42 @@ class Judgement(NamedTuple):
     """Storage units that come or go."""
 
 
-def _no_row(board: BoardTaken, ts_ms: int) -> tuple[Event, ...]:
-    """What becomes of an order without a usable row, by our own rows; the same on every ledger."""
+def _no_row(board: BoardTaken, ledgers: Ledgers, ts_ms: int, lane_only: bool) -> tuple[Event, ...]:
+    """What becomes of an order on ledgers without a usable row, by our own rows."""
     rows = [row for row in board.rows if row.source == ROUTER]
     statuses = {row.status for row in rows}
     if not rows:
-        return (_not_filled(board, "no_route", "no pool reaches this token", ts_ms),)
+        return (_not_filled(board, ledgers, "no_route", "no pool reaches this token", ts_ms),)
     if board.side == "buy" and UNPROVABLE in statuses:
         reason = next(row.reason for row in rows if row.status == UNPROVABLE)
-        return (_refused(board, board.ledgers, "gate_unknown", f"what a buy brings cannot be read: {reason}", ts_ms),)
+        return (_refused(board, ledgers, "gate_unknown", f"what a buy brings cannot be read: {reason}", ts_ms),)
     if FAILED in statuses:
         reasons = sorted({row.reason for row in rows if row.status == FAILED})
-        return (_not_filled(board, "fault", ", ".join(reasons), ts_ms),)
+        return (_not_filled(board, ledgers, "fault", ", ".join(reasons), ts_ms),)
     if REVERTED in statuses:
         row = next(row for row in rows if row.status == REVERTED)
         reverted = RouteReverted(
-            run_id=board.run_id, ts_ms=ts_ms, order_id=board.order_id, ledgers=board.ledgers,
+            run_id=board.run_id, ts_ms=ts_ms, order_id=board.order_id, ledgers=ledgers,
             route=row.route, reason=row.reason, evidence_sha256=row.digest,
         )  # fmt: skip
         limited = any(SALE_SIZE_LIMITED in row.flags for row in rows)
-        return (reverted, _not_filled(board, "reverted", f"{SALE_SIZE_LIMITED}: {row.reason}" if limited else row.reason, ts_ms))
-    return (_not_filled(board, "unprovable_no_quote", rows[0].reason, ts_ms),)
+        return (reverted, _not_filled(board, ledgers, "reverted", f"{SALE_SIZE_LIMITED}: {row.reason}" if limited else row.reason, ts_ms))
+    unknown = next((row for row in rows if row.status == UNPROVABLE), None)
+    if unknown is not None and (lane_only or unknown.quoted_raw):
+        return (_not_filled(board, ledgers, "unprovable", unknown.reason, ts_ms),)
+    return (_not_filled(board, ledgers, "unprovable_no_quote", rows[0].reason, ts_ms),)
 
 
-def _judged(board: BoardTaken, gates: Gates, book: Book) -> Judgement:
+def _judged(board: BoardTaken, gates: Gates, book: Book, lane_only: bool) -> Judgement:
     """Judge the best row that nothing speaks against; where each is refused, our own best one, if there is one."""
-    rows = considered(board, book.ledger)
+    rows = considered(board, book.ledger, lane_only)
     assert rows, f"{board.order_id} has a row for {HEADLINE} and none for {book.ledger}"
     judged = [_judgement(board, gates, book, row) for row in rows]
     return next((each for each in judged if not each.reason), judged[-1] if rows[-1].source == ROUTER else judged[0])
 
 
 def _judgement(board: BoardTaken, gates: Gates, book: Book, row: Row) -> Judgement:
-    reason, detail = _buy_refusal(board, gates.get(row.route), book, row) if board.side == "buy" else _sell_refusal(book, row)
+    reason, detail = _buy_refusal(board, gates.get(row.route), book, row) if board.side == "buy" else _sell_refusal(board, book, row)
     return Judgement(next(at for at, each in enumerate(board.rows) if each is row), reason, detail, _units(board, book, row))
 
 
@@ -243,11 +252,12 @@ def _buy_refusal(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row
     return "", ""
 
 
-def _sell_refusal(book: Book, row: Row) -> tuple[str, str]:
+def _sell_refusal(board: BoardTaken, book: Book, row: Row) -> tuple[str, str]:
     if int(row.gas_wei) > _claim(row):
         return "gas_exceeds_value", f"gas {row.gas_wei} wei > {_claim(row)} wei that arrive"
-    if row.gas_wei > book.eth_wei:
-        return "insufficient_eth", f"gas {row.gas_wei} wei > {book.eth_wei} held"
+    needed = fee_wei(row.approve_gas + max(row.gas_limit, row.swap_gas), board.gas_price_wei)
+    if needed > book.eth_wei:
+        return "insufficient_eth", f"gas {needed} wei > {book.eth_wei} held"
     return "", ""
 
 
@@ -283,13 +293,20 @@ def _outcome(board: BoardTaken, gates: Gates, judged: Judgement, ledgers: Ledger
         side=board.side,
         token=board.token,
         route=row.route,
-        spent_raw=board.size_raw if buy or board.shares else TokenRaw(judged.units),
+        spent_raw=_spent(board, row, judged.units),
         arrival_raw=TokenRaw(_claim(row)),
         gas_wei=row.gas_wei,
         approvals=() if APPROVAL_USED_UP in row.flags else row.approvals,
         entry=(_buy_entry if buy else _sell_entry)(board, row, judged.units, ledgers),
-        kept=row.kept if not buy else gate.kept if gate else (),
+        kept=row.kept or (gate.kept if buy and gate else ()),
     )
+
+
+def _spent(board: BoardTaken, row: Row, units: int) -> TokenRaw:
+    """Wei or token units given."""
+    if board.side == "sell" and row.sold_raw is not None and row.status == PROVEN:
+        return row.sold_raw
+    return board.size_raw if board.side == "buy" or board.shares else TokenRaw(units)
 
 
 def _buy_entry(board: BoardTaken, row: Row, units: int, ledgers: Ledgers) -> Entry:
@@ -317,8 +334,8 @@ def refusal(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, det
     return OrderRefused(run_id=run_id, ts_ms=ts_ms, order_id=order_id, ledgers=tuple(ledgers), reason=reason, rule=REFUSALS[reason], detail=detail)
 
 
-def _not_filled(board: BoardTaken, reason: str, detail: str, ts_ms: int) -> OrderNotFilled:
-    return not_filled(board.run_id, board.order_id, board.ledgers, reason, detail, ts_ms)
+def _not_filled(board: BoardTaken, ledgers: Ledgers, reason: str, detail: str, ts_ms: int) -> OrderNotFilled:
+    return not_filled(board.run_id, board.order_id, ledgers, reason, detail, ts_ms)
 
 
 def not_filled(run_id: str, order_id: str, ledgers: Sequence[str], reason: str, detail: str, ts_ms: int) -> OrderNotFilled:

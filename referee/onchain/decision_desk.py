@@ -12,27 +12,27 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from chain.balance_slot import BalanceSlot
 from chain.calldata import hex_bytes
 from chain.header import Header
-from chain.honeypot import ghost_of
-from chain.router import Route, Tx, buy_routes, route_of, sell_routes
+from chain.router import Route, Tx, buy_routes, sell_routes
 from chain.rpc import RpcRefused
 from chain.second_look import smaller_sales
 from chain.simulate import Simulation, SimulationRefused, answered
-from chain.trade import PROVEN, Echo, Held, Purse, route_txs
+from chain.trade import PROVEN, REVERTED, Echo, Held, Purse
+from chain.words import Look, Place, begun, own, readings
+from chain.written import Market
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.book import EXIT_UNPROVEN, Book
+from referee.onchain.book import EXIT_UNPROVEN, UNTOLD, Book
 from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
 from referee.onchain.decision import CLOSE_LP, OPEN_LP
 from referee.onchain.events import HEADLINE, BoardTaken, FillCredited, GateTaken, LanesCompared, OrderAsked, Pin, Row
 from referee.onchain.gate import Gate
 from referee.onchain.liquidity_desk import Sitting
-from referee.onchain.rival_rows import ghost_route
 from referee.onchain.rows import Rows, part_sale
 from referee.onchain.second_opinion import LANES_DIFFER, SECOND_OPINION_MS, compare
+from referee.onchain.telling import Telling
 from referee.onchain.variant import Variant
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ class DecisionDesk:
         self._claims: dict[tuple[str, str], tuple[int, str]] = {}
         """Token units sold on a claim and its cause, by ledger and token."""
         self._echo: Echo | None = None
+        self._looked: dict[Place, int] | None = None
+        """What the chain holds in the places of all words carried, when it was looked at."""
+        self._telling = Telling(desk.evm, desk.rpc, Market(desk.network, desk.graph))
         self.filled: dict[str, Route] = {}
         """Routes that headline filled at, by order id."""
 
@@ -86,6 +89,7 @@ class DecisionDesk:
         refused, variants = await self._admitted(asked, books, order_id)
         boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked)) for variant in variants]
         await self._take_rows(boards)
+        await self._tell(boards, order_id)
         events: list[Event] = [*refused]
         blobs: dict[str, bytes] = {}
         if self._desk.compared():
@@ -112,7 +116,7 @@ class DecisionDesk:
             variant = await self._variant(asked, book)
             if objection := self._objection(asked, book, variant, order_id):
                 stopped.append(objection)
-            elif variant:
+            else:
                 reserve_wei = exit_reserve_wei(self._desk.rules, book, asked.token, self._pin.base_fee_wei)
                 paid = frozenset(key for key in book.approvals if key.startswith(asked.token))
                 key = (variant.shared, reserve_wei, paid)
@@ -120,52 +124,81 @@ class DecisionDesk:
                 shared[key] = replace(known, ledgers=(*known.ledgers, ledger)) if known else variant
         return stopped, list(shared.values())
 
-    def _objection(self, asked: OrderAsked, book: Book, variant: Variant | None, order_id: str) -> Event | None:
+    def _objection(self, asked: OrderAsked, book: Book, variant: Variant, order_id: str) -> Event | None:
         """Why a ledger cannot carry the order, as its outcome."""
         about, now_ms = (self._run_id, order_id, (book.ledger,)), self._desk.clock.now_ms()
-        if variant is None:
-            untold = "the token does not tell what the shares in the book come to"
-            return refusal(*about, "gate_unknown", untold, now_ms) if asked.side == "buy" else not_filled(*about, "unprovable_no_quote", untold, now_ms)
         word, detail = carried(self._desk.rules, asked, book, TokenRaw(variant.held.amount_raw), self._pin.base_fee_wei)
         return refusal(*about, word, detail, now_ms) if word else None
 
-    async def _variant(self, asked: OrderAsked, book: Book) -> Variant | None:
-        """What a ledger would trade; None when it holds shares that say nothing."""
-        slot = await self._slot(asked.token, book)
-        holding = book.held(asked.token)
-        purse = Purse(self._wallet, int(self._opening[book.ledger].eth_wei), await self._writes(book.ledger, asked.token, slot), self._prefix[book.ledger], self._echo)
-        held_raw = (await self._desk.amounts(purse, {holding: slot}, self._header)).get(asked.token) if holding else 0
-        if held_raw is None:
-            return None
+    async def _variant(self, asked: OrderAsked, book: Book) -> Variant:
+        """What a ledger would trade."""
+        holding, sell = book.held(asked.token), asked.side == "sell"
+        purse = self._purse(book.ledger)
+        held_raw = await self._held_raw(purse, book, asked.token) if sell and holding else int(holding.units_raw) if holding else 0
         claimed_raw, claimed_cause = self._claims.get((book.ledger, asked.token), (0, ""))
-        sell = asked.side == "sell"
         return Variant(
             (book.ledger,), book, asked,
             size_raw=_size_raw(asked, held_raw),
             purse=purse,
-            held=Held(held_raw, int(holding.units_raw) if holding else 0, slot, book.writes_kept_of(asked.token) if sell else ()),
-            cause=(holding.cause if holding else "") or ("" if slot else "slot") or claimed_cause if sell else "",
+            held=Held(held_raw, int(holding.units_raw) if holding else 0),
+            cause=book.unproven(asked.token) or claimed_cause if sell else "",
             claimed_raw=claimed_raw if sell else 0,
         )  # fmt: skip
 
-    async def _slot(self, token: str, book: Book) -> BalanceSlot | None:
-        """Where the token keeps our balance; None too when the book counts it otherwise than the slot now does."""
-        if not self._desk.graph.pools_of(token):
-            return None
-        slot = await self._desk.slots.of(token, self._wallet, self._header)
-        holding = book.held(token)
-        return slot if slot is None or holding is None or holding.shares == slot.shares else None
+    def _purse(self, ledger: str) -> Purse:
+        """The wallet as it stood before this decision, as if nobody else had written its words, and what ran since."""
+        opening = self._opening[ledger]
+        return Purse(self._wallet, int(opening.eth_wei), own(opening.words), self._prefix[ledger], self._echo)
 
-    async def _writes(self, ledger: str, token: str, traded: BalanceSlot | None) -> tuple[Any, ...]:
-        """The whole book as it stood before this decision, as balance slots; of what is traded nothing when nothing was held, whatever a stranger sent."""
-        opening, writes = self._opening[ledger], []
-        if traded is not None and opening.held(traded.token) is None:
-            writes.append(traded.write(0))
-        for holding in opening.holdings:
-            slot = await self._desk.slots.of(holding.token, self._wallet, self._header)
-            if slot is not None and slot.shares == holding.shares:
-                writes.append(slot.write(int(holding.units_raw)))
-        return (*writes, *opening.writes_kept(token))
+    async def _look(self) -> dict[Place, int]:
+        """What the chain holds where the wallet wrote, looked at once a decision; what was written since stands on the same block."""
+        if self._looked is None:
+            asked = self._to_look()
+            self._looked = asked.read(await self._desk.rpc.batch(asked.requests) if asked.requests else [])
+        return self._looked
+
+    def _to_look(self) -> Look:
+        return Look((word for book in self._opening.values() for word in book.words), self._header)
+
+    async def _batch(self, requests: Sequence[tuple[str, list[Any]]]) -> list[Any]:
+        """Ask in one round trip, with what is still to be looked at. Raises: ChainFault."""
+        if self._looked is not None:
+            return await self._desk.rpc.batch(requests) if requests else []
+        asked = self._to_look()
+        answers = await self._desk.rpc.batch([*requests, *asked.requests]) if requests or asked.requests else []
+        self._looked = asked.read(answers[len(requests) :])
+        return answers[: len(requests)]
+
+    async def _held_raw(self, purse: Purse, book: Book, token: str) -> int:
+        """Token units that a holding comes to now, as the token itself says; the book's own count where it does not say."""
+        holding = book.held(token)
+        assert holding is not None
+        if book.unproven(token):
+            return int(holding.units_raw)
+        asked = self._desk.amounts_asked(purse, (token,), self._header)
+        (answer,) = await self._batch([asked.simulation.request()])
+        told = asked.heard(answer)[token]
+        return int(holding.units_raw) if told is None else told
+
+    # --- what rows wrote --------------------------------------------------------------------------------------------
+
+    async def _tell(self, boards: Sequence[Rows], order_id: str) -> None:
+        """Hold every row that may be filled to what running it here says, until nothing that may be filled is left unheld."""
+        telling = self._telling
+        for rows in boards:
+            opening, looked = self._opening[rows.variant.ledgers[0]].words, await self._look()
+            telling.begun, telling.readings = begun(rows.variant.book.words, looked), readings(opening, looked, self._header.ts_s)
+            eth_wei, seen = int(rows.variant.book.eth_wei), set[tuple[str, str]]()
+            while todo := [row for row in self._to_tell(rows, order_id) if (row.source, row.route) not in seen]:
+                seen.add((todo[0].source, todo[0].route))
+                await telling.tell(rows, todo[0], eth_wei)
+
+    def _to_tell(self, rows: Rows, order_id: str) -> list[Row]:
+        if rows.variant.cause:
+            return []
+        shared = len(self._telling.readings) > 1
+        reverted = [row for row in rows.rows if row.status == REVERTED] if shared and not rows.proven else []
+        return rows.fillable(self._taken(rows, order_id)) or reverted
 
     # --- the board --------------------------------------------------------------------------------------------------
 
@@ -208,11 +241,19 @@ class DecisionDesk:
 
     async def _fill_rows(self, boards: Sequence[Rows]) -> None:
         requests = [question.simulation.request() for rows in boards for question in rows.questions]
-        answers = iter(await self._desk.rpc.batch(requests) if requests else [])
+        for rows in boards:
+            if rows.questions and not rows.variant.cause:
+                self._telling.begin(rows.questions[0].simulation)  # what promises most is mostly what fills
+        try:
+            answers = iter(await self._batch(requests) if requests else [])
+        finally:
+            await self._telling.settle()
         for rows in boards:
             rows.read([next(answers) for _ in rows.questions], self._pin.base_fee_wei)
-            if rows.misplaced:
-                self._desk.slots.forget(rows.variant.asked.token)
+        again = [(rows, *each) for rows in boards if not rows.proven for each in rows.approving_again()]
+        answers = iter(await self._asked(question.simulation for _, _, question in again) if again else [])
+        for rows, place, question in again:
+            rows.read_again(place, question, next(answers), self._pin.base_fee_wei)
         await self._quote_without_simulation(boards)
 
     async def _quote_without_simulation(self, boards: Sequence[Rows]) -> None:
@@ -271,24 +312,18 @@ class DecisionDesk:
         return [self._judged(several, order_id, rows.variant.asked.token) for several, rows in zip(gates, boards, strict=True)]
 
     def _gates_of(self, rows: Rows, order_id: str) -> list[Gate]:
-        return [self._gate(rows.variant, route, row, rows.gift_raw(row.route)) for route, row in rows.gated(self._taken(rows, order_id))] if rows.variant.asked.side == "buy" else []
+        return [self._gate(rows, route, row) for route, row in rows.gated(self._taken(rows, order_id))] if rows.variant.asked.side == "buy" else []
 
-    def _gate(self, variant: Variant, route: Route, row: Row, gift_raw: int) -> Gate:
-        network, ghost = self._desk.network, ghost_of(self._wallet, self._desk.network.reader)
-        ghost_buy = route_of(network, route, ghost) if route.hops else ghost_route(route, self._wallet, ghost)
+    def _gate(self, rows: Rows, route: Route, row: Row) -> Gate:
+        network, variant = self._desk.network, rows.variant
         sales = sell_routes(network, self._desk.graph, variant.asked.token, int(row.arrival_raw or 0), self._wallet)
-        return Gate(network, self._header, variant, route, ghost_buy, row, sales, self._desk.rules.later_s, gift_raw)
+        untold = self._telling.reason(rows, row) or (UNTOLD if variant.asked.token in variant.book.lost else "")
+        return Gate(network, self._header, variant, route, row, sales, untold)
 
     def _judged(self, gates: Sequence[Gate], order_id: str, token: str) -> list[tuple[GateTaken, bytes]]:
-        """Write gates down; our own first, the one without hooks before the other, since it says what a rival's cannot."""
+        """Write gates down, with what outside sources said."""
         said, now_ms = self._desk.said_against(self._tick, token), self._desk.clock.now_ms()
-        own: GateTaken | None = None
-        taken = []
-        for gate in sorted(reversed(gates), key=lambda gate: gate.foreign):
-            event, kept = gate.taken(self._run_id, order_id, now_ms, own, said)
-            own = own or (None if gate.foreign else event)
-            taken.append((event, kept))
-        return taken[::-1]
+        return [gate.taken(self._run_id, order_id, now_ms, said) for gate in gates]
 
     # --- the next order ---------------------------------------------------------------------------------------------
 
@@ -301,7 +336,12 @@ class DecisionDesk:
                 if fill.tag.startswith(EXIT_UNPROVEN):
                     self._claim(ledger, rows.variant, fill)
                 else:
-                    self._prefix[ledger] += tuple(route_txs(rows.route_named(fill.route), self._prefix[ledger]))
+                    self._prefix[ledger] += self._sent(rows, fill)
+
+    def _sent(self, rows: Rows, fill: FillCredited) -> tuple[Tx, ...]:
+        """What a filled order sent: the approvals that it paid for, and its swap."""
+        route = rows.route_named(fill.route)
+        return (*(approval.tx for approval in route.approvals if approval.key in fill.approvals), route.swap)
 
     def _claim(self, ledger: str, variant: Variant, fill: FillCredited) -> None:
         """Remember a sale that no simulation can run again: its tokens are gone from the start, its price is taken off later claims."""

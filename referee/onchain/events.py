@@ -71,15 +71,17 @@ class OrderAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordKept:
-    """A word of storage that says something about the run's wallet."""
+    """A word that the run's wallet left otherwise than the chain has it."""
 
     contract: str
     slot: str
-    """0x and 64 digits."""
+    """0x and 64 digits, or `balance` for the contract's ETH."""
     value: str
     """0x and 64 digits."""
     beside: bool = False
     """True where it is added to a balance that is kept in the same word."""
+    before: str = ""
+    """What the chain held at the pinned block, 0x and 64 digits; empty in windows whose rules guessed at what a buy wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +125,11 @@ class Row:
     via: tuple[str, ...] = ()
     """Places that a rival says it goes through, plain and bounded."""
     kept: tuple[WordKept, ...] = ()
-    """Of a sale, what it left of the words that buys wrote about the wallet."""
+    """Of a row that may be filled, every word that its transactions wrote beside the market's (ONC-29)."""
+    gas_limit: int = 0
+    """Gas limit that the swap needs, before refunds; 0 where it was not told."""
+    sold_raw: TokenRaw | None = None
+    """Token units that left the wallet (sell); none in windows that only knew storage units."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -573,7 +579,7 @@ class GateTaken(Event):
     exit_provable: bool
     """False when the exit cannot be carried by an override."""
     exit_cause: str
-    """slot or holder_state when the exit is not provable, else empty."""
+    """Why the exit is not provable, else empty: what the buy wrote is not told; in older windows slot or holder_state."""
     buy_arrival_raw: TokenRaw
     """What the buy brought in the gate batch; must equal the board's."""
     loss_bps: int
@@ -644,7 +650,7 @@ class FillCredited(Event):
     """Approvals paid by this fill, `token>spender`."""
     entry: Entry
     kept: tuple[WordKept, ...] = ()
-    """What a buy wrote about the wallet beside its balance, or a sale left of that; set by override in every later simulation."""
+    """Every word that its transactions wrote beside the market's, set by override in every later simulation (ONC-29)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,7 +115,7 @@ def settle_further(rules: Rules, board: FurtherBoardTaken, book: Book, ts_ms: in
     Shapes: first what the chosen route did, if one is chosen, then the outcome."""
     judged = _judged_as_headline(rules, board, book, ts_ms)
     if board.ledgers == (DELAYED,):
-        return _delayed(board, book, judged, ts_ms)
+        return _delayed(board, book, judged, ts_ms, bool(rules.lane_claims_only))
     statuses = {row.status for row in board.rows}
     if any(row.reason == UNREPEATABLE for row in board.rows):
         return (_not_filled(board, UNREPEATABLE, "an earlier trade of the run does not go through again", ts_ms),)
@@ -124,12 +124,12 @@ def settle_further(rules: Rules, board: FurtherBoardTaken, book: Book, ts_ms: in
     return judged
 
 
-def _delayed(board: FurtherBoardTaken, book: Book, judged: tuple[Event, ...], ts_ms: int) -> tuple[Event, ...]:
+def _delayed(board: FurtherBoardTaken, book: Book, judged: tuple[Event, ...], ts_ms: int, lane_only: bool) -> tuple[Event, ...]:
     """Fill within the bound; else the transaction reverts and its gas is paid, where the book can pay it."""
     assert board.least_raw is not None, f"{board.order_id} is delayed without a bound"
     if any(isinstance(event, OrderRefused) and event.reason == "insufficient_eth" for event in judged):
         return judged
-    row = chosen_row(_as_headline(board, Wei(0)), HEADLINE)
+    row = chosen_row(_as_headline(board, Wei(0)), HEADLINE, lane_only)
     dead = next((row for row in board.rows if row.status == REVERTED), None) if row is None else None
     failed = sorted({row.reason for row in board.rows if row.status == FAILED})
     if row is None and dead is None:
@@ -150,7 +150,7 @@ def _reverted(board: FurtherBoardTaken, book: Book, row: Row | None, arrival: To
         reason=REVERTED if arrival is None else BELOW_BOUND,
         detail=row.reason if arrival is None else f"{arrival} would arrive, at least {board.least_raw} must",
         route=row.route, arrival_raw=arrival, gas_wei=row.gas_wei, approvals=row.approvals, evidence_sha256=row.digest,
-        entry=entry_of(board.ledgers, {(BOOK, ETH): -gas, (GAS, ETH): gas}),
+        entry=entry_of(board.ledgers, {(BOOK, ETH): -gas, (GAS, ETH): gas}), kept=row.kept,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from chain.paths import Hop
 from chain.pools import PoolGraph
 from chain.router import Route, Tx, buy_routes, route_of, sell_routes
 from chain.simulate import SlotWrite
-from chain.trade import UNREPEATABLE, Echo, TradeSimulation, route_txs
+from chain.trade import REVERTED, UNREPEATABLE, Echo, TradeSimulation, route_txs
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.money import TokenRaw
@@ -34,6 +34,8 @@ from referee.onchain.rows import Rows
 from referee.onchain.state import Trade
 from referee.onchain.variant import Variant
 
+NOTHING_EARLIER = Echo((), ())
+"""Own impact always stands a block later, so that as much time passes between a run's trades as did."""
 Weighed = tuple[Trade, int]
 """An earlier trade and how much of it is felt, in parts per million."""
 
@@ -55,10 +57,15 @@ class FurtherDesk:
     async def echo_of_book(self, wallet: str, book: Book, pin: Pin, trades: Sequence[Trade]) -> Echo | None:
         """The earlier trades that a sale of the whole book meets. Raises: ChainFault."""
         desk, weighed = self.desk, self.weighed(trades, pin)
-        if not weighed or not book.holdings:
+        if not book.holdings:
             return None
-        ways = [route for sale in await desk.sales(wallet, book, header_of_pin(pin)) for route in sale.routes]
-        return await self.echo(self.touching(weighed, ways), header_of_pin(pin))
+        if not weighed:
+            return NOTHING_EARLIER if book.ledger == IMPACT else None
+        header = header_of_pin(pin)
+        purse, _, _ = await desk.purse_of(wallet, book, book, header)
+        sales, _ = await desk.sales(purse, book, header)
+        ways = [route for sale in sales for route in sale.routes]
+        return await self.echo(self.touching(weighed, ways), header)
 
     # --- earlier trades -----------------------------------------------------------------------------------------------
 
@@ -74,11 +81,11 @@ class FurtherDesk:
             met |= more
         return tuple((trade, weight) for trade, weight in weighed if crossed[trade.order_id] & met)
 
-    async def echo(self, weighed: Sequence[Weighed], header: Header) -> Echo | None:
+    async def echo(self, weighed: Sequence[Weighed], header: Header) -> Echo:
         """Earlier trades as transactions of stand-ins, each at the part of its size that is still felt. Raises: ChainFault."""
         sized = [(trade, weight) for trade, weight in weighed if felt_raw(trade.amount_raw, weight)]
         txs = [(stand_in_of(trade), tx) for trade, weight in sized for tx in route_txs(self._repeated(trade, weight))]
-        return Echo(tuple(txs), tuple([await self._tokens(trade, header) for trade, _ in sized if trade.side == "sell"])) if txs else None
+        return Echo(tuple(txs), tuple([await self._tokens(trade, header) for trade, _ in sized if trade.side == "sell"]))
 
     def _repeated(self, trade: Trade, weight: int) -> Route:
         if lost := [key for way in trade.ways for key in way.pools if key not in self.desk.graph.pools]:
@@ -115,8 +122,6 @@ class FurtherDecision(DecisionDesk):
         if asked.side == "sell" and book.held(asked.token) is None:
             return self._stopped(skip(*about, NOT_HELD, "", now_ms))
         earlier, variant = await self._begin(asked, book)
-        if variant is None:
-            return self._stopped(not_filled(*about, "unprovable_no_quote", "the token does not tell what the shares in the book come to", now_ms))
         if asked.side == "sell" and not variant.held.amount_raw:
             return self._stopped(skip(*about, NOT_HELD, "", now_ms))
         variant = replace(variant, size_raw=size_raw(asked, variant.held.amount_raw))
@@ -126,11 +131,19 @@ class FurtherDecision(DecisionDesk):
         rows = Rows.of(self._desk.network, self._header, variant, self._ways(asked, fill, route))
         self._watch(rows)
         await self._fill_rows([rows])
+        await self._tell([rows], fill.order_id)
+        await self._tell_approvals(rows)
         rows.rows = [_named(row, way) for row, way in zip(rows.rows, rows.routes, strict=True)]
         board = self._board(rows, fill, earlier, quoted_pin)
         outcome = settle_further(self._desk.rules, board, book, self._desk.clock.now_ms())
         self._carry(rows, outcome)
         return Refereed((board, *outcome, *self._remembered(rows, outcome)), rows.evidence_of(outcome))
+
+    async def _tell_approvals(self, rows: Rows) -> None:
+        """Know what the approvals of a delayed transaction wrote that reverts, since their gas is paid and they stand."""
+        if self._ledger == DELAYED and not rows.variant.cause:
+            for row in [row for row in rows.rows if row.status == REVERTED and row.approvals]:
+                await self._telling.tell(rows, row, int(rows.variant.book.eth_wei))
 
     def _watch(self, rows: Rows) -> None:
         """Look at what else a rival's transaction takes, as the headline's board does."""
@@ -145,21 +158,21 @@ class FurtherDecision(DecisionDesk):
     def _stopped(self, event: Event) -> Refereed:
         return Refereed((event,), {})
 
-    async def _begin(self, asked: OrderAsked, book: Book) -> tuple[tuple[Weighed, ...], Variant | None]:
+    async def _begin(self, asked: OrderAsked, book: Book) -> tuple[tuple[Weighed, ...], Variant]:
         """Set up what runs before the order, nothing on the delayed ledger, and what is then traded.
 
         Which ways are candidates rests on the size, which may rest on what ran before where a token keeps shares."""
         earlier: tuple[Weighed, ...] = ()
         ways: list[Route] = []
-        self._echo = None
+        self._echo = NOTHING_EARLIER if self._ledger == IMPACT else None
         while True:
             variant = await self._variant(asked, book)
-            if not self._weighed or variant is None:
-                return earlier if self._echo else (), variant
+            if not self._weighed:
+                return earlier, variant
             ways += self._own_ways(asked)(max(size_raw(asked, variant.held.amount_raw), 1))
             met = self._further.touching(self._weighed, ways)
             if met == earlier:
-                return earlier if self._echo else (), variant
+                return earlier if self._echo and self._echo.txs else (), variant
             earlier, self._echo = met, await self._further.echo(met, self._header)
 
     def _ways(self, asked: OrderAsked, fill: FillCredited, route: Route | None) -> Callable[[int], tuple[Route, ...]]:
@@ -184,7 +197,7 @@ class FurtherDecision(DecisionDesk):
         quote = quote_of(fill, variant.size_raw) if delayed else None
         return FurtherBoardTaken(
             run_id=self._run_id, ts_ms=self._desk.clock.now_ms(), order_id=fill.order_id, ledgers=(self._ledger,), side=variant.asked.side,
-            token=variant.asked.token, size_raw=TokenRaw(variant.size_raw), size_units_raw=TokenRaw(variant.size_units_raw), shares=variant.shares,
+            token=variant.asked.token, size_raw=TokenRaw(variant.size_raw), size_units_raw=TokenRaw(variant.size_units_raw), shares=False,
             pin=self._pin, gas_price_wei=self._pin.base_fee_wei,
             delay_ms=(self._pin.block_ts_s - quoted_pin.block_ts_s) * 1_000 if delayed else 0,
             quote_raw=None if quote is None else TokenRaw(quote),

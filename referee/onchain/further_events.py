@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import Entry
-from referee.onchain.events import Pin, Row
+from referee.onchain.events import Pin, Row, WordKept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,8 @@ class DelayedReverted(Event):
     evidence_sha256: str
     """Blob with the request and the answer."""
     entry: Entry
+    kept: tuple[WordKept, ...] = ()
+    """Every word that it wrote beside the market's, set by override in every later simulation (ONC-29)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chain.balance_slot import BalanceSlot, SlotBook
+from chain.evm import LocalEvm
 from chain.gas import fee_wei
 from chain.header import Header
 from chain.liquidity import carriers
@@ -22,19 +23,21 @@ from chain.liquidity.record import path_bytes
 from chain.network import Network
 from chain.pools import NATIVE, Pool, PoolGraph
 from chain.position_proofs import COLLECT_GAS, Closing, ClosingProof, Opening, OpeningProof, PoolNow, PoolReading, Stopped
-from chain.positions import Placed, away_txs, is_eth
+from chain.positions import Placed, approvals_of, away_txs, is_eth
 from chain.router import Tx
 from chain.rpc import RpcDoor
 from chain.simulate import Simulated, Simulation, SimulationRefused, answered
 from chain.tokens import read_facts
 from chain.trade import Purse, evidence
+from chain.words import Reading, Word, begun, look, merged, own
+from chain.written import Asked, Market, Told, Untold, alike, told
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import ETH
-from referee.onchain.book import Book, Holding
+from referee.onchain.book import Book, Holding, words_kept
 from referee.onchain.credit import not_filled
 from referee.onchain.decision import OPEN_LP
 from referee.onchain.events import OrderAsked, Pin
@@ -89,6 +92,7 @@ class LiquidityDesk:
     rules: Rules
     clock: Clock
     slots: SlotBook
+    evm: LocalEvm
     follower: Follower = field(init=False)
 
     def __post_init__(self) -> None:
@@ -136,7 +140,7 @@ class LiquidityDesk:
         if (objection := sides_objection(self.rules, self.network, pool, amounts, book, slotless, at.pin.base_fee_wei))[0]:
             self._refuse(done, at, ledgers, objection)
             return
-        purse = await self._purse(at, ledgers[0], slots)
+        purse = await self._purse(at, ledgers[0])
         now = await self._now(at, purse, pool)
         liquidity = liquidity_for(now.sqrt_price_x96, placed.lower, placed.upper, *amounts)
         if (objection := self._liquidity_objection(liquidity, book, pool, now))[0]:
@@ -150,21 +154,40 @@ class LiquidityDesk:
         if isinstance(opening, Stopped):
             self._stop(done, at, ledgers, opening)
             return
-        begun = await self.follower.begin(at.run_id, pool, at.header)
-        if (objection := await self._way_out_objection(at, placed, liquidity, begun.sqrt_price_x96, slots, book))[0]:
+        opened = await self.follower.begin(at.run_id, pool, at.header)
+        if (objection := await self._way_out_objection(at, placed, liquidity, opened.sqrt_price_x96, slots, book))[0]:
             self._refuse(done, at, ledgers, objection)
             return
-        path = path_bytes(begun)
-        event = self._opened(at, ledgers, placed, opening, now, share_ppm(liquidity, book, pool.key, now.liquidity), (sha256_hex(path), sha256_hex(kept)))
+        words = await self._words(at, proof, simulated, at.opening[ledgers[0]].words)
+        if words is None:
+            self._refuse(done, at, ledgers, ("lp_token", "what opening the position writes is not told, so that nothing could be sold later"))
+            return
+        path = path_bytes(opened)
+        event = replace(
+            self._opened(at, ledgers, placed, opening, now, share_ppm(liquidity, book, pool.key, now.liquidity), (sha256_hex(path), sha256_hex(kept))),
+            kept=words_kept(words),
+        )  # fmt: skip
         self._open_or_refuse(done, at, event, pool, book, (path, kept))
 
     async def _way_out_objection(self, at: Sitting, placed: Placed, liquidity: int, sqrt_price_x96: int, slots: Mapping[str, BalanceSlot], book: Book) -> Objection:
         """Say why a position could not be closed again where it is opened: a hook that lets nobody go, a token that does not come back."""
         held = {token: int(holding.units_raw) if (holding := book.held(token)) else 0 for token in slots}
-        proof = ClosingProof(self.network, at.header, at.wallet, int(book.eth_wei), placed, liquidity, sqrt_price_x96, slots, held)
-        told, _ = await self._either_way([proof])
-        out = told[proof]
+        carried = own(book.words)
+        proof = ClosingProof(self.network, at.header, at.wallet, int(book.eth_wei), placed, liquidity, sqrt_price_x96, slots, held, carried)
+        found, _, _ = await self._either_way([proof])
+        out = found[proof]
         return ("lp_token", f"the position could not be closed again: {out.reason}") if isinstance(out, Stopped) else NO_OBJECTION
+
+    async def _words(self, at: Sitting, proof: OpeningProof | ClosingProof, done: Simulated, carried: Sequence[Word]) -> tuple[Word, ...] | None:
+        """Every word that opening or closing a position wrote beside the market's; none where that is not told. Raises: ChainFault."""
+        balances = [Word(slot.contract, slot.slot, 0, 0) for slot in (await self._slots(proof.pool, at)).values()]
+        started = begun(carried, await look(self.rpc, balances, at.header))
+        executed = alike(await self.evm.run(proof.simulation, proven=False), done)
+        if isinstance(executed, Untold):
+            return None
+        asked = Asked(proof.simulation, proof.sent, at.wallet, positions=True)
+        found = await told(self.evm, Market(self.network, at.graph), asked, executed, started, 0)
+        return found.words if isinstance(found, Told) else None
 
     async def _now(self, at: Sitting, purse: Purse, pool: Pool) -> PoolNow:
         """The pool after what the decision did before, with no more liquidity than others have at the price that is really there."""
@@ -187,7 +210,8 @@ class LiquidityDesk:
             return
         done.events.append(event)
         done.blobs |= dict(zip((event.path_sha256, event.evidence_sha256), kept, strict=True))
-        done.prefix |= {ledger: at.prefix[ledger] + away_txs(self.network, pool, amounts, gas_wei) for ledger in event.ledgers}
+        approvals = tuple(each.tx for each in approvals_of(self.network, pool) if each.key in event.approvals)
+        done.prefix |= {ledger: (*at.prefix[ledger], *approvals, *away_txs(self.network, pool, amounts, gas_wei)) for ledger in event.ledgers}
 
     def _opened(self, at: Sitting, ledgers: tuple[str, ...], placed: Placed, opening: Opening, now: PoolNow, share: int, digests: tuple[str, str]) -> LiquidityOpened:
         pool, gas_price = placed.pool, at.pin.base_fee_wei
@@ -220,7 +244,8 @@ class LiquidityDesk:
         accrued = await self.follower.to(at.run_id, ledgers, beside, at.header, self.clock.now_ms())
         done.events += accrued.events
         done.blobs |= accrued.blobs
-        ((exit_, stopped),), kept = await self._exits(at.wallet, book, [position], at.header, accrued)
+        proofs = [await self._closing(at.wallet, book, position, at.header, accrued)]
+        ((exit_, stopped),), kept, done_at = await self._exits(proofs, [position], accrued)
         if stopped:
             self._stop(done, at, ledgers, stopped)
             return
@@ -233,13 +258,31 @@ class LiquidityDesk:
             return
         digest = sha256_hex(kept)
         done.blobs[digest] = kept
+        words = await self._closed_words(at, book, exit_, *done_at[0]) if done_at else ()
         done.events.append(LiquidityClosed(
             run_id=at.run_id, ts_ms=self.clock.now_ms(), order_id=at.order_id, ledgers=ledgers, position=position_id,
             amount0_raw=TokenRaw(exit_.principal[0]), amount1_raw=TokenRaw(exit_.principal[1]), fees0_raw=TokenRaw(exit_.fees[0]),
             fees1_raw=TokenRaw(exit_.fees[1]), gas_wei=gas_wei, pin=at.pin, evidence_sha256=digest,
             entry=closing_entry(ledgers, position, exit_.principal, exit_.fees, int(gas_wei)), sqrt_price_x96=TokenRaw(exit_.sqrt_price_x96),
+            kept=words_kept(words),
         ))  # fmt: skip
-        done.opening |= {ledger: _brought(at.opening[ledger], exit_, int(gas_wei)) for ledger in ledgers}
+        done.opening |= {ledger: _brought(at.opening[ledger], book, exit_, int(gas_wei), words) for ledger in ledgers}
+
+    async def _closed_words(self, at: Sitting, book: Book, exit_: Exit, proof: ClosingProof, done: Simulated) -> tuple[Word, ...]:
+        """What closing wrote, with all that it brings in the wallet's balances, fees too; nothing where it is not told. Raises: ChainFault."""
+        written = await self._words(at, proof, done, book.words)
+        if written is None:
+            return ()
+        slots = await self._slots(proof.pool, at)
+        sides = {asset: raw for asset, raw in exit_.sides if asset != ETH}
+        chain = begun(book.words, await look(self.rpc, (Word(slots[token].contract, slots[token].slot, 0, 0) for token in sides), at.header))
+        held = {word.place: word.value for word in book.words}
+        balances = []
+        for token, raw in sides.items():
+            slot = slots[token]
+            before = chain[slot.contract, slot.slot]
+            balances.append(Word(slot.contract, slot.slot, before, held.get((slot.contract, slot.slot), before) + slot.write(raw).value))
+        return merged(written, balances)
 
     # --- what positions would bring ---------------------------------------------------------------------------------
 
@@ -251,33 +294,44 @@ class LiquidityDesk:
         for pool in dict.fromkeys(position.pool for position in book.positions):
             beside = [position for position in book.positions if position.pool == pool]
             accrued.add(await self.follower.to(run_id, ledgers, beside, header, self.clock.now_ms()))
-        found, kept = await self._exits(wallet, book, book.positions, header, accrued)
+        carried = own(book.words)
+        proofs = [await self._closing(wallet, book, position, header, accrued, carried) for position in book.positions]
+        found, kept, _ = await self._exits(proofs, book.positions, accrued)
         exits = tuple(exit_ for exit_, _ in found)
         return WayOut(with_exits(book, exits), exits, accrued, kept)
 
-    async def _exits(self, wallet: str, book: Book, positions: Sequence[Position], header: Header, accrued: Accrued) -> tuple[list[tuple[Exit, Stopped | None]], bytes]:
-        proofs = [await self._closing(wallet, book, position, header, accrued) for position in positions]
+    async def _exits(
+        self, proofs: Sequence[ClosingProof | Stopped], positions: Sequence[Position], accrued: Accrued
+    ) -> tuple[list[tuple[Exit, Stopped | None]], bytes, list[tuple[ClosingProof, Simulated]]]:
+        """What closings bring, the evidence, and the simulations that say so."""
         asked = [proof for proof in proofs if isinstance(proof, ClosingProof)]
-        told, kept = await self._either_way(asked)
-        return [self._exit(position, told[proof] if isinstance(proof, ClosingProof) else proof, accrued) for position, proof in zip(positions, proofs, strict=True)], kept
+        told, kept, done = await self._either_way(asked)
+        exits = [self._exit(position, told[proof] if isinstance(proof, ClosingProof) else proof, accrued) for position, proof in zip(positions, proofs, strict=True)]
+        return exits, kept, [done[proof] for proof in asked if proof in done]
 
-    async def _either_way(self, asked: Sequence[ClosingProof]) -> tuple[dict[ClosingProof, Closing | Stopped], bytes]:
+    async def _either_way(
+        self, asked: Sequence[ClosingProof]
+    ) -> tuple[dict[ClosingProof, Closing | Stopped], bytes, dict[ClosingProof, tuple[ClosingProof, Simulated]]]:
         """What closings bring, straight to the wallet where the usual way reverts."""
-        told, kept = await self._closed(asked)
+        told, kept, done = await self._closed(asked)
         others = {proof: other for proof in asked if _reverted(told[proof]) and (other := proof.straight())}
         if others:
-            again, more = await self._closed(list(others.values()))
+            again, more, done_again = await self._closed(list(others.values()))
             told |= {proof: again[other] for proof, other in others.items() if not isinstance(again[other], Stopped)}
+            done |= {proof: done_again[other] for proof, other in others.items() if not isinstance(again[other], Stopped)}
             kept = b'{"closings":%b,"straight":%b}' % (kept, more)
-        return told, kept
+        return told, kept, done
 
-    async def _closed(self, asked: Sequence[ClosingProof]) -> tuple[dict[ClosingProof, Closing | Stopped], bytes]:
+    async def _closed(
+        self, asked: Sequence[ClosingProof]
+    ) -> tuple[dict[ClosingProof, Closing | Stopped], bytes, dict[ClosingProof, tuple[ClosingProof, Simulated]]]:
         """What closings bring, each asked twice; and the evidence."""
         numbered, _ = await self._proven([proof.simulation for proof in asked])
         stopped = {proof: stop for proof, told in zip(asked, numbered, strict=True) if (stop := proof.numbered(told))}
         whole = [proof for proof in asked if proof not in stopped]
         told, kept = await self._proven([proof.simulation for proof in whole])
-        return stopped | {proof: proof.read(done) for proof, done in zip(whole, told, strict=True)}, kept
+        done = dict(zip(whole, told, strict=True))
+        return stopped | {proof: proof.read(each) for proof, each in done.items()}, kept, {proof: (proof, each) for proof, each in done.items()}
 
     def _exit(self, position: Position, told: Closing | Stopped, accrued: Accrued) -> tuple[Exit, Stopped | None]:
         price, fees = accrued.price_of[position.pool], accrued.fees_of[position.id]
@@ -288,16 +342,19 @@ class LiquidityDesk:
         gas = told.gas + (COLLECT_GAS[position.venue] if any(fees) else 0)
         return Exit(position, price, told.amounts, told.arriving(fees), gas), None
 
-    async def _closing(self, wallet: str, book: Book, position: Position, header: Header, accrued: Accrued) -> ClosingProof | Stopped:
+    async def _closing(
+        self, wallet: str, book: Book, position: Position, header: Header, accrued: Accrued, carried: Reading | None = None
+    ) -> ClosingProof | Stopped:
+        carried = own(book.words) if carried is None else carried
         placed = Placed(pool_of(position), position.tick_lower, position.tick_upper)
         slots, held = {}, {}
         for token in _tokens(self.network, placed.pool):
             slot, holding = await self.slots.of(token, wallet, header), book.held(token)
-            if slot is None or slot.shares or (holding and holding.shares):
+            if slot is None or slot.shares or book.unproven(token):
                 return Stopped("unprovable", f"the balance of {token} cannot be put in place")
             slots[token], held[token] = slot, int(holding.units_raw) if holding else 0
         price = accrued.price_of[position.pool]
-        return ClosingProof(self.network, header, wallet, int(book.eth_wei), placed, position.liquidity, price, slots, held)
+        return ClosingProof(self.network, header, wallet, int(book.eth_wei), placed, position.liquidity, price, slots, held, carried)
 
     # --- the wallet and the node ------------------------------------------------------------------------------------
 
@@ -305,15 +362,10 @@ class LiquidityDesk:
         found = {token: await self.slots.of(token, at.wallet, at.header) for token in _tokens(self.network, pool)}
         return {token: slot for token, slot in found.items() if slot is not None}
 
-    async def _purse(self, at: Sitting, ledger: str, traded: Mapping[str, BalanceSlot]) -> Purse:
-        """The wallet with its whole book as it stood before the decision; of what is put in nothing when nothing was held, whatever a stranger sent."""
+    async def _purse(self, at: Sitting, ledger: str) -> Purse:
+        """The wallet as it stood before the decision, and what ran since."""
         opening = at.opening[ledger]
-        writes = [slot.write(0) for token, slot in traded.items() if opening.held(token) is None]
-        for holding in opening.holdings:
-            slot = await self.slots.of(holding.token, at.wallet, at.header)
-            if slot is not None and slot.shares == holding.shares:
-                writes.append(slot.write(int(holding.units_raw)))
-        return Purse(at.wallet, int(opening.eth_wei), (*writes, *opening.writes_kept(*traded)), at.prefix[ledger])
+        return Purse(at.wallet, int(opening.eth_wei), own(opening.words), at.prefix[ledger])
 
     async def _proven(self, simulations: Sequence[Simulation]) -> tuple[list[Simulated], bytes]:
         """Ask simulations in one round trip; what they did, and the evidence. Raises: ChainFault when the node refuses."""
@@ -355,8 +407,8 @@ def _alike(at: Sitting, books: Mapping[str, Book]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def _brought(book: Book, exit_: Exit, gas_wei: int) -> Book:
-    """A decision's opening book with what a closing brought, so that later orders find it there."""
+def _brought(book: Book, running: Book, exit_: Exit, gas_wei: int, words: Sequence[Word]) -> Book:
+    """A decision's opening book with what a closing brought, so that later orders find it there after what ran since."""
     held = {holding.token: holding for holding in book.holdings}
     eth_wei = int(book.eth_wei) - gas_wei
     for asset, raw in exit_.sides:
@@ -366,7 +418,11 @@ def _brought(book: Book, exit_: Exit, gas_wei: int) -> Book:
             holding = held.get(asset, Holding(asset, TokenRaw(0), False, ""))
             held[asset] = replace(holding, units_raw=holding.units_raw + TokenRaw(raw))
     holdings = tuple(sorted(held.values(), key=lambda holding: holding.token))
-    return replace(book, eth_wei=Wei(max(eth_wei, 0)), holdings=holdings)
+    known, later = ({word.place: word.value for word in each.words} for each in (book, running))
+    moved = (
+        replace(word, value=max(known.get(word.place, word.before) + word.value - later.get(word.place, word.before), 0)) for word in words
+    )
+    return replace(book, eth_wei=Wei(max(eth_wei, 0)), holdings=holdings, words=merged(book.words, moved))
 
 
 def _trusted(simulation: Simulation, answer: Any) -> Simulated:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import Entry
-from referee.onchain.events import Pin
+from referee.onchain.events import Pin, WordKept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,8 @@ class LiquidityOpened(Event):
     entry: Entry
     sqrt_price_x96: TokenRaw = TokenRaw(0)
     """Square root of the pool's price at that block, times 2⁹⁶; 0 where it was not recorded."""
+    kept: tuple[WordKept, ...] = ()
+    """Every word that it wrote beside the market's, set by override in every later simulation (ONC-29)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,8 @@ class LiquidityClosed(Event):
     entry: Entry
     sqrt_price_x96: TokenRaw = TokenRaw(0)
     """Square root of the pool's price at that block, times 2⁹⁶, by which principal, fees and what was put in compare; 0 where it was not recorded."""
+    kept: tuple[WordKept, ...] = ()
+    """Every word that it wrote beside the market's, set by override in every later simulation (ONC-29)."""
 
 
 KINDS: tuple[type[Event], ...] = (LiquidityOpened, LiquidityAccrued, LiquidityClosed)

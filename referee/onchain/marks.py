@@ -1,23 +1,23 @@
 """Marks: what a book is worth when all of it is sold in simulation, one holding after another, net of gas.
 
-A mark and the final liquidation are one function. A sale that reverts or brings less than its gas counts 0 and is named; an
-exit that cannot be proven counts its quote less gas and is named too. A fault is not a value.
-Source: 001 §2.2; ONC-12.
+A mark and the final liquidation are one function. A sale that reverts, brings less than its gas or cannot pay for it counts 0
+and is named; what nobody can tell counts 0 too, but on permissive, which may claim it. A fault is not a value.
+Source: 001 §2.2; ONC-11, ONC-12, ONC-29.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 
-from chain.balance_slot import BalanceSlot
-from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, swap_gas_estimate
+from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, least_gas_of, swap_gas_estimate
 from chain.header import Header
 from chain.network import Network
-from chain.router import Route
-from chain.simulate import NATIVE_LOG, Handle, Simulated, Simulation, SlotWrite, logged_net, revert_word
-from chain.trade import BALANCE_READ_MAX, INCONSISTENT, UNREPEATABLE, Echo, repeated, route_txs, shown_wei
+from chain.router import Approval, Route
+from chain.simulate import NATIVE_LOG, Handle, Simulated, Simulation, logged_net, revert_word
+from chain.trade import INCONSISTENT, PROVEN, UNPROVABLE, UNREPEATABLE, Echo, Purse, repeated, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry
@@ -27,6 +27,9 @@ from referee.onchain.events import HoldingMark, PositionMark
 from referee.onchain.liquidity_events import LiquidityAccrued
 from referee.onchain.position import COUNTED
 from referee.onchain.position_marks import WayOut, claimed_wei, split
+
+UNKNOWN = "unknown"
+"""Status of a holding whose sale nobody can tell, on a ledger where claims count for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +60,15 @@ class Sale:
 
     holding: Holding
     amount_raw: int
-    """Token units that the wallet holds; 0 when the token does not tell."""
-    slot: BalanceSlot | None
-    """None when its exit cannot be proven."""
+    """Token units that the wallet holds, as the token says."""
     cause: str
+    """Why its sale cannot be tried, else empty."""
     routes: tuple[Route, ...]
     route: Route | None
-    misplaced: bool = False
-    """True when the wallet was not found to hold what the known slot was set to: a sale then proves nothing, but bounds its claim."""
     dead: set[str] = field(default_factory=set)
     """Routes that reverted."""
+    approving: set[str] = field(default_factory=set)
+    """Routes over which approvals that were paid before are sent again, since they no longer stand."""
     reason: str = ""
     quotes: dict[str, int] = field(default_factory=dict)
     """ETH that each route's quoter promises."""
@@ -79,23 +81,30 @@ class Sale:
     """Whether it is sold by itself, because a holding beside it spoiled the sale of all."""
     spoiled: bool = False
     """Whether its own sale by itself could not be told either."""
+    objection: str = ""
+    """Why what it brings is not known, where the readings of shared words or of chance do not agree."""
+    worst_wei: int = 0
+    """The least that any reading brought."""
 
     def alone(self) -> None:
         """Begin again, sold by itself."""
-        self.isolated, self.dead, self.reason, self.gross_wei = True, set(), "", 0
+        self.isolated, self.dead, self.approving, self.reason, self.gross_wei = True, set(), set(), "", 0
 
     @property
     def provable(self) -> bool:
-        return self.slot is not None and not self.cause
+        return not self.cause
+
+    def unpaid(self, approved: frozenset[str]) -> tuple[Approval, ...]:
+        """Approvals that its sale sends."""
+        if self.route is None:
+            return ()
+        return tuple(each for each in self.route.approvals if each.key not in approved or self.route.label in self.approving)
 
 
-def sale_of(holding: Holding, amount_raw: int | None, slot: BalanceSlot | None, routes: tuple[Route, ...], remembered: str | None) -> Sale:
+def sale_of(holding: Holding, amount_raw: int, cause: str, routes: tuple[Route, ...], remembered: str | None) -> Sale:
     """Prepare a holding's sale on the route that was best the last time, else on the one that promises most."""
-    if amount_raw is None:
-        return Sale(holding, 0, None, "slot", (), None, reason="the token does not tell what the shares come to")
-    cause = holding.cause or ("" if slot else "slot")
     route = next((route for route in routes if route.label == remembered), routes[0] if routes else None)
-    return Sale(holding, amount_raw, slot, cause, routes, route)
+    return Sale(holding, amount_raw, cause, routes, route, reason="" if amount_raw else "the wallet holds none of it any more")
 
 
 def in_order_of_value(sales: Sequence[Sale], last_wei: Mapping[str, int]) -> list[Sale]:
@@ -104,28 +113,22 @@ def in_order_of_value(sales: Sequence[Sale], last_wei: Mapping[str, int]) -> lis
 
 
 class SellOut:
-    """All provable sales of a book in one simulated block; approvals that are paid already are only set up."""
+    """All sales of a book that can be tried, in one simulated block, by one reading of what the wallet wrote."""
 
-    def __init__(
-        self, network: Network, pin: Header, wallet: str, eth_wei: Wei, sales: Sequence[Sale], approved: frozenset[str], echo: Echo | None = None,
-        kept: Sequence[SlotWrite] = (),
-    ) -> None:  # fmt: skip
-        self._wallet, self._price = wallet, pin.base_fee_wei
+    def __init__(self, network: Network, pin: Header, purse: Purse, sales: Sequence[Sale], approved: frozenset[str], chance: int = 0) -> None:
+        """Prepare the sales; approvals that the book paid are not sent again, unless they were found not to stand."""
+        wallet, self._wallet, self._price, self._approved = purse.wallet, purse.wallet, pin.base_fee_wei, approved
         self._sales = [sale for sale in sales if sale.provable and sale.route]
-        sim = self.simulation = Simulation(network, pin)
-        self._echo = echo.begin(sim) if echo else []
-        txs = [tx for sale in self._sales if sale.route for tx in route_txs(sale.route)]
-        writes = [*(sale.slot.write(int(sale.holding.units_raw)) for sale in sales if sale.slot), *kept]
-        sim.block(balances_wei={wallet: shown_wei(int(eth_wei), txs, self._price)}, writes=writes)
-        for approval in (approval for sale in self._sales if sale.route for approval in sale.route.approvals if approval.key in approved):
-            sim.send(wallet, approval.tx)
-        self._held = [sim.token_balance(sale.holding.token, wallet) for sale in self._sales]
+        sim = self.simulation = Simulation(network, pin, chance=chance)
+        self._echo = purse.echo.begin(sim) if purse.echo else []
+        unpaid = [[approval.tx for approval in sale.unpaid(approved)] for sale in self._sales]
+        txs = [tx for sale, approvals in zip(self._sales, unpaid, strict=True) if sale.route for tx in (*approvals, sale.route.swap)]
+        sim.block(balances_wei={wallet: shown_wei(purse.eth_wei, txs, self._price)}, writes=purse.writes)
         self._eth = [sim.eth_balance(wallet)]
         self._sends: list[list[Handle]] = []
-        for sale in self._sales:
+        for sale, approvals in zip(self._sales, unpaid, strict=True):
             assert sale.route is not None
-            unpaid = [approval.tx for approval in sale.route.approvals if approval.key not in approved]
-            self._sends.append([sim.send(wallet, tx) for tx in (*unpaid, sale.route.swap)])
+            self._sends.append([sim.send(wallet, tx) for tx in (*approvals, sale.route.swap)])
             self._eth.append(sim.eth_balance(wallet))
 
     def spoil(self) -> bool:
@@ -138,24 +141,21 @@ class SellOut:
         Raises: ChainFault when the node contradicts itself, or an earlier trade does not go through again."""
         if not repeated(done, self._echo):
             raise ChainFault(UNREPEATABLE, "an earlier trade of the run does not go through again")
-        retry = False
         eth = [done.eth_wei(handle) for handle in self._eth]
-        for index, sale in enumerate(self._sales):
-            if self._unprovable(done, sale, self._held[index]):
-                continue
-            gained = eth[index + 1] - eth[index]
-            retry |= self._note(done, sale, self._sends[index], gained)
-        return retry
+        notes = [self._note(done, sale, sends, after - before) for sale, sends, before, after in zip(self._sales, self._sends, eth, eth[1:], strict=False)]
+        return any(notes)
 
-    def _unprovable(self, done: Simulated, sale: Sale, handle: Handle) -> bool:
-        try:
-            held = done.amount(handle, BALANCE_READ_MAX)
-        except LookupError:
-            held = -1
-        sale.misplaced = held != sale.amount_raw
-        if held < sale.amount_raw:
-            sale.cause = "slot"
-        return held < sale.amount_raw
+    def compare(self, done: Simulated | None, word: str) -> None:
+        """Note on each sale where this reading brings something else than the sale was found to."""
+        for sale, sends, (before, after) in zip(self._sales, self._sends, pairwise(self._eth), strict=True):
+            gross = None
+            if done is not None and all(done[handle].ok for handle in sends):
+                gross = done.eth_wei(after) - done.eth_wei(before) + sum(done[handle].gas_used for handle in sends) * self._price
+            if gross is not None and done is not None:
+                sale.swap_gas = max(sale.swap_gas, done[sends[-1]].gas_used)
+            if (gross or 0) != sale.gross_wei:
+                worst = max(min(gross or 0, sale.worst_wei if sale.objection else sale.gross_wei), 0)
+                sale.objection, sale.worst_wei = sale.objection or word, worst
 
     def _note(self, done: Simulated, sale: Sale, sends: list[Handle], gained: int) -> bool:
         assert sale.route is not None
@@ -169,6 +169,9 @@ class SellOut:
             raise ChainFault(INCONSISTENT, "balances and transfer trace of a sale differ")
         failed = next((done[handle] for handle in sends if not done[handle].ok), None)
         if failed is not None or gross <= 0:
+            if sale.route.label not in sale.approving and any(each.key in self._approved for each in sale.route.approvals):
+                sale.approving.add(sale.route.label)
+                return True  # approvals that were paid before may no longer stand
             sale.dead.add(sale.route.label)
             sale.reason = revert_word(failed) if failed else "nothing_arrived"
             return _take_next(sale)
@@ -249,17 +252,19 @@ def _said(sale: Sale, route: Route) -> int | None:
     return sale.quotes.get(route.label, (route.promised or None) if sale.tried and route.sound_quoter is None else None)
 
 
-def marked(sale: Sale, approved: frozenset[str], gas_price_wei: Wei) -> HoldingMark:
-    """Write down what a sale brought, or would by its quote."""
-    status, reason = _status(sale)
-    route = sale.route
+def marked(sale: Sale, approved: frozenset[str], gas_price_wei: Wei, eth_wei: int, claims: bool) -> HoldingMark:
+    """Write down what a sale brought, or would by its quote where claims count.
+
+    Units: `eth_wei` is what the book has by then to pay its gas with."""
+    status, reason = _status(sale, claims)
     gross, gas = sale.gross_wei, fee_wei(sale.swap_gas + sale.approve_gas, gas_price_wei)
-    if status == "unprovable":
-        assert route is not None
-        unpaid = sum(approval.key not in approved for approval in route.approvals)
-        quote = sale.quotes.get(route.label, 0)
-        gross = min(quote, sale.gross_wei) if sale.provable else quote
-        gas = fee_wei(swap_gas_estimate(len(route.hops)) + unpaid * APPROVE_GAS_ESTIMATE, gas_price_wei)
+    if status == UNPROVABLE:
+        gross, gas = _claimed(sale, approved, gas_price_wei)
+    if status not in COUNTED:
+        gross, gas = 0, Wei(0) if status == UNKNOWN else gas
+    needed = fee_wei(least_gas_of(sale.swap_gas) + sale.approve_gas, gas_price_wei)
+    if status == PROVEN and int(needed) > eth_wei:
+        status, reason, gross = "below_gas", f"its gas of {needed} wei cannot be paid from {eth_wei}", 0
     value = max(gross - int(gas), 0)
     if status in COUNTED and value == 0:
         status, reason = "below_gas", f"{gross} wei arrive, gas is {gas}"
@@ -268,21 +273,32 @@ def marked(sale: Sale, approved: frozenset[str], gas_price_wei: Wei) -> HoldingM
         amount_raw=TokenRaw(sale.amount_raw),
         status=status,
         reason=reason,
-        route=route.label if route else "",
+        route=sale.route.label if sale.route else "",
         gross_wei=Wei(gross),
         gas_wei=gas,
         value_wei=Wei(value),
     )
 
 
-def _status(sale: Sale) -> tuple[str, str]:
+def _claimed(sale: Sale, approved: frozenset[str], gas_price_wei: Wei) -> tuple[int, Wei]:
+    """What is claimed for a sale that is not proven, and its gas: the worst reading, or the quote where nothing could be tried."""
+    assert sale.route is not None
+    if sale.objection:
+        return sale.worst_wei, fee_wei(sale.swap_gas + sale.approve_gas, gas_price_wei)
+    gas = swap_gas_estimate(len(sale.route.hops)) + len(sale.unpaid(approved)) * APPROVE_GAS_ESTIMATE
+    return sale.quotes.get(sale.route.label, 0), fee_wei(gas, gas_price_wei)
+
+
+def _status(sale: Sale, claims: bool) -> tuple[str, str]:
     if sale.route is None:
         return "no_route", sale.reason or "no pool reaches this token"
     if not sale.provable:
-        return "unprovable", sale.cause
+        return (UNPROVABLE, sale.cause) if claims else (UNKNOWN, sale.cause)
+    if sale.objection:
+        return (UNPROVABLE, sale.objection) if claims else (UNKNOWN, f"{sale.objection}: {sale.worst_wei} wei by the worst reading")
     if sale.route.label in sale.dead:
         return "reverted", sale.reason
-    return ("unprovable", "slot") if sale.misplaced else ("proven", "")
+    return PROVEN, ""
 
 
 def sell_out_entry(ledgers: tuple[str, ...], book: Book, marks: Sequence[HoldingMark], more: Mapping[tuple[str, str], int] = MappingProxyType({})) -> Entry:
@@ -301,10 +317,10 @@ def sell_out_entry(ledgers: tuple[str, ...], book: Book, marks: Sequence[Holding
 
 
 def valued(
-    book: Book, ledgers: tuple[str, ...], sales: Sequence[Sale], gas_price_wei: Wei, digest: str, evidence: bytes, out: WayOut | None = None
+    book: Book, ledgers: tuple[str, ...], sales: Sequence[Sale], gas_price_wei: Wei, digest: str, evidence: bytes, out: WayOut | None = None, claims: bool = True
 ) -> Valued:
-    """Sum a book's marks; `out` is how its positions are closed, where it has any."""
-    marks = tuple(marked(sale, book.approvals, gas_price_wei) for sale in sales)
+    """Sum a book's marks; `out` is how its positions are closed, where it has any; with `claims` what is not proven counts too."""
+    marks = tuple(_paid_in_order(sales, (out.whole if out else book), gas_price_wei, claims))
     if out is None or not out.exits:
         value = sum((mark.value_wei for mark in marks), book.eth_wei)
         return Valued(ledgers, book.eth_wei, marks, value, unproven_wei(marks), sell_out_entry(ledgers, book, marks), digest, evidence)
@@ -313,6 +329,15 @@ def valued(
     unproven = sum((claimed_wei(mark) for mark in parts.positions), unproven_wei(parts.holdings))
     entry = sell_out_entry(ledgers, book, parts.holdings, parts.moves)
     return Valued(ledgers, book.eth_wei, parts.holdings, value, unproven, entry, digest, evidence, parts.positions, tuple(out.accrued.events), out.accrued.blobs)
+
+
+def _paid_in_order(sales: Sequence[Sale], book: Book, gas_price_wei: Wei, claims: bool) -> Iterator[HoldingMark]:
+    """Mark sales one after another, each paying its gas from the ETH that the book has by then."""
+    eth_wei = int(book.eth_wei)
+    for sale in sales:
+        mark = marked(sale, book.approvals, gas_price_wei, eth_wei, claims)
+        eth_wei += int(mark.value_wei) if mark.status == PROVEN else 0
+        yield mark
 
 
 def unproven_wei(marks: Iterable[HoldingMark]) -> Wei:

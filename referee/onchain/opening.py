@@ -78,7 +78,7 @@ def window_identity(window: Window, rules: Rules, seen: NetworkSeen, code_sha256
     )
 
 
-def run_opened(seat: Seat, opened: WindowOpened, plan: str = "") -> RunOpened:
+def run_opened(seat: Seat, opened: WindowOpened, plan: str = "", secret: str = "") -> RunOpened:
     """Write down one run's opening, with its stake booked on every ledger; its identity is the stack's with the plan."""
     return RunOpened(
         run_id=seat.run_id,
@@ -89,7 +89,7 @@ def run_opened(seat: Seat, opened: WindowOpened, plan: str = "") -> RunOpened:
         run_sha256=seat.stack.run_sha256(sha256_hex(plan.encode())),
         copy=seat.copy,
         seed=seat.seed,
-        wallet=paper_wallet(opened.window_sha256, seat.run_id),
+        wallet=paper_wallet(opened.window_sha256, seat.run_id, secret_of_wallets(rules_named(opened.rules_name), secret)),
         entry=stake_entry(opened.stake_wei, rules_named(opened.rules_name).further_ledgers),
     )
 
@@ -135,12 +135,19 @@ def pass_shown(seat: Seat, ts_ms: int) -> tuple[PassShown, ...]:
 def paper_wallets(live: LiveWindow, seen: NetworkSeen) -> list[str]:
     """List the wallets that a window's runs will have."""
     identity = window_identity(live.window, live.rules, seen, live.code_sha256)
-    return [paper_wallet(identity, run_id) for run_id in live.seats]
+    return [paper_wallet(identity, run_id, secret_of_wallets(live.rules, live.secret)) for run_id in live.seats]
 
 
-def paper_wallet(window_sha256: str, run_id: str) -> str:
-    """Derive a run's wallet: the last 20 bytes of a hash, an address nobody holds a key to (design §5)."""
-    return "0x" + sha256_hex(f"{window_sha256}/{run_id}".encode())[-40:]
+def secret_of_wallets(rules: Rules, secret: str) -> str:
+    """The secret that wallets are derived from, where the rules have them derived from one."""
+    return secret if rules.unforeseen_wallets else ""
+
+
+def paper_wallet(window_sha256: str, run_id: str, secret: str = "") -> str:
+    """Derive a run's wallet: the last 20 bytes of a hash, an address nobody holds a key to (design §5).
+
+    With the window's secret nobody can tell it before the seal reveals that."""
+    return "0x" + sha256_hex("/".join(filter(None, (window_sha256, run_id, secret))).encode())[-40:]
 
 
 def refuse_another_window(live: LiveWindow, seen: NetworkSeen, accept_code_change: bool) -> None:

@@ -75,11 +75,11 @@ def refuse_unavailable(plans: Sequence[Planned]) -> None:
             raise Refused(f"{planned.seat.run_id} could not be asked for its plan ({planned.played.reason}); the window was not opened")
 
 
-def run_begun(seat: Seat, opened: WindowOpened, planned: Planned | None, shown: Pin) -> tuple[Event, ...]:
+def run_begun(seat: Seat, opened: WindowOpened, planned: Planned | None, shown: Pin, secret: str = "") -> tuple[Event, ...]:
     """Write down all that opens a run: the run itself, the pass that admits it, the plan shown at the block `shown`."""
     plan = plan_of(planned.played) if planned else NO_PLAN
     written = plan_written(planned, shown, opened.ts_ms) if planned else ()
-    return (run_opened(seat, opened, plan), *pass_shown(seat, opened.ts_ms), *written)
+    return (run_opened(seat, opened, plan, secret), *pass_shown(seat, opened.ts_ms), *written)
 
 
 def plan_written(planned: Planned, pin: Pin, ts_ms: int) -> tuple[Event, ...]:

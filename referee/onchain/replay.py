@@ -198,7 +198,7 @@ class _Court:
                 _same("events", event.events, record.seq - 1)
                 _same("root", event.root, self._last_link)
                 if event.secret:
-                    _same("secret", sha256_hex(event.secret.encode()), self._opened.secret_sha256)
+                    self._secret(event.secret)
             case _:
                 return False
         return True
@@ -223,8 +223,15 @@ class _Court:
         _same("mark_interval_ms", opened.mark_interval_ms, mark_interval_ms(self._rules, length_ms))
 
     def _run(self, run: RunOpened) -> None:
-        _same("wallet", run.wallet, paper_wallet(self._opened.window_sha256, run.run_id))
+        if not (self.rules.unforeseen_wallets and self._opened.secret_sha256):  # else the seal tells what they follow from
+            _same("wallet", run.wallet, paper_wallet(self._opened.window_sha256, run.run_id))
         _same("entry", run.entry, stake_entry(self._opened.stake_wei, self.rules.further_ledgers))
+
+    def _secret(self, secret: str) -> None:
+        """The secret is the one that was committed to, and the wallets follow from it."""
+        _same("secret", sha256_hex(secret.encode()), self._opened.secret_sha256)
+        for run in self._state.runs.values() if self.rules.unforeseen_wallets else ():
+            _same("wallet", run.opened.wallet, paper_wallet(self._opened.window_sha256, run.opened.run_id, secret))
 
     def _plan(self, plan: PlanWritten) -> None:
         """The run is named by its plan, and no plan was still being written when the window clock started (ONC-14)."""
@@ -339,7 +346,7 @@ class _Court:
             held = {holding.token: holding for holding in self._state.books.of(run_id, ledger).holdings}
             _same("holdings", sorted(mark.token for mark in marks), sorted(held))
             for mark in marks:
-                if not held[mark.token].shares:
+                if not held[mark.token].shares and not self.rules.lane_claims_only:  # since then tokens are asked what is held
                     _same(f"holdings.{mark.token}.amount_raw", mark.amount_raw, held[mark.token].units_raw)
         for mark in marks:
             _same(f"holdings.{mark.token}.value_wei", mark.value_wei, max(mark.gross_wei - mark.gas_wei, Wei(0)))

@@ -28,6 +28,7 @@ from chain.trade import FAILED, PRIVATE_INVENTORY, PROVEN, REVERTED, Outcome, Tr
 from ledgers.errors import ChainFault
 from ledgers.identity import identity_of
 from ledgers.plain_text import plain_text
+from referee.onchain.events import WordKept
 from referee.onchain.variant import Variant
 
 LABEL_CHARS_MAX = 120
@@ -67,6 +68,11 @@ class RivalRow:
     """None where its transaction need not be simulated."""
     outcome: Outcome = field(default_factory=lambda: Outcome(FAILED, NOT_ASKED))
     evidence: dict[str, Any] = field(default_factory=dict)
+    answered: Any = None
+    """What the node said of its transaction."""
+    kept: tuple[WordKept, ...] = ()
+    """What that wrote about the wallet."""
+    gas_limit: int = 0
 
     @property
     def out_raw(self) -> int | None:
@@ -106,6 +112,12 @@ class RivalRow:
         self.route = self.question.route = replace(self.route, pools=ChainMap(dict(pools), self.route.pools))
         self.read(answer, code)
 
+    def change(self, *, status: str = PROVEN, reason: str = "", kept: tuple[WordKept, ...] = (), gas_limit: int = 0, **_: Any) -> None:
+        """Take over what running its transaction here said; what is not known of it fails it."""
+        if status != PROVEN:
+            self.fail(reason)
+        self.kept, self.gas_limit = kept, gas_limit
+
     def fail(self, reason: str) -> None:
         """Give the row up."""
         self.outcome = Outcome(FAILED, reason)
@@ -117,6 +129,7 @@ class RivalRow:
             self.outcome = Outcome(FAILED, BAD_TRANSACTION)
             return
         self.evidence = {"rival": claims_of(self.answer), **evidence(self.question.simulation, None if isinstance(answer, RpcRefused) else answer)}
+        self.answered = answer
         try:
             outcome = self.question.outcome(answered(self.question.simulation, answer))
         except SimulationRefused as refused:
@@ -143,12 +156,6 @@ def rival_rows(
             row.question = TradeSimulation(network, pin, variant.purse, row.route, variant.held, variant.book.approvals, sorted(others))
         rows.append(row)
     return rows
-
-
-def ghost_route(route: Route, wallet: str, ghost: str) -> Route:
-    """A rival's transaction as it would be built for another wallet, as far as its address can be told in it."""
-    swap = Tx(route.swap.to, route.swap.data.replace(wallet[2:], ghost[2:]), route.swap.gas_limit, route.swap.value_wei)
-    return replace(route, swap=swap)
 
 
 def tx_sha256(tx: Tx) -> str:

@@ -23,13 +23,12 @@ from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.book import words_kept
-from referee.onchain.credit import HOOKED, ROUTER, SALE_SIZE_LIMITED, considered
-from referee.onchain.events import HEADLINE, BoardTaken, Pin, Row
+from referee.onchain.credit import HOOKED, LANE, ROUTER, SALE_SIZE_LIMITED, considered
+from referee.onchain.events import HEADLINE, BoardTaken, Pin, Row, WordKept
 from referee.onchain.rival_rows import RivalRow, tx_sha256
 from referee.onchain.variant import Variant
 
-METHOD_MISSING, LANE, SLOT = "method_missing", "lane", "slot"
+METHOD_MISSING = "method_missing"
 
 
 class _Question(Protocol):
@@ -94,8 +93,6 @@ class Rows:
     rivals: list[RivalRow] = field(default_factory=list)
     _kept: dict[str, bytes] = field(default_factory=dict)
     _answers: list[Any] = field(default_factory=list)
-    _before: dict[str, int] = field(default_factory=dict)
-    """Token units found right before our own routes, by label."""
 
     @classmethod
     def of(cls, network: Network, pin: Header, variant: Variant, routes_of: Callable[[int], tuple[Route, ...]]) -> Rows:
@@ -109,23 +106,73 @@ class Rows:
     def read(self, answers: Iterable[Any], gas_price_wei: Wei) -> None:
         """Read one answer per route. Raises: ChainFault when the node contradicts itself."""
         self._answers = list(answers)
-        for route, question, answer in zip(self.routes, self.questions, self._answers, strict=True):
-            digest = self._keep(evidence(question.simulation, None if isinstance(answer, RpcRefused) else answer))
-            try:
-                outcome = question.outcome(answered(question.simulation, answer))
-            except SimulationRefused as refused:
-                outcome = Outcome(FAILED, refused.word)
-            except ChainFault as fault:
-                if fault.reason != INCONSISTENT or not route.hooked:
-                    raise
-                outcome = Outcome(FAILED, INCONSISTENT)  # a hook may give what a node does not trace; other pools' rows stand
-            self._before[route.label] = outcome.before_raw
-            self.rows.append(self._row(route, outcome, digest, gas_price_wei))
+        self.rows = [self._read(place, gas_price_wei) for place in range(len(self.routes))]
+
+    def _read(self, place: int, gas_price_wei: Wei) -> Row:
+        route, question, answer = self.routes[place], self.questions[place], self._answers[place]
+        digest = self._keep(evidence(question.simulation, None if isinstance(answer, RpcRefused) else answer))
+        try:
+            outcome = question.outcome(answered(question.simulation, answer))
+        except SimulationRefused as refused:
+            outcome = Outcome(FAILED, refused.word)
+        except ChainFault as fault:
+            if fault.reason != INCONSISTENT or not route.hooked:
+                raise
+            outcome = Outcome(FAILED, INCONSISTENT)  # a hook may give what a node does not trace; other pools' rows stand
+        return self._row(route, outcome, digest, gas_price_wei)
+
+    def approving_again(self) -> list[tuple[int, TradeSimulation]]:
+        """Routes that reverted on approvals paid before, which may no longer stand: the same with all approvals sent again."""
+        found = []
+        for place, (row, question) in enumerate(zip(self.rows, self.questions, strict=True)):
+            if row.status == REVERTED and isinstance(question, TradeSimulation) and (again := question.with_all_approvals()) is not None:
+                found.append((place, again))
+        return found
+
+    def read_again(self, place: int, question: TradeSimulation, answer: Any, gas_price_wei: Wei) -> None:
+        """Take a route's second try where it went through. Raises: ChainFault."""
+        before = self.questions[place], self._answers[place]
+        self.questions[place], self._answers[place] = question, answer
+        row = self._read(place, gas_price_wei)
+        if row.status == PROVEN:
+            self.rows[place] = row
+        else:
+            self.questions[place], self._answers[place] = before
+
+    def asked_of(self, row: Row) -> tuple[TradeSimulation, Any] | None:
+        """The simulation of a row of ours or of a rival's, and what was answered."""
+        for at, own in enumerate(self.rows):
+            if own.route == row.route and own.source == row.source and isinstance(question := self.questions[at], TradeSimulation):
+                return question, self._answers[at]
+        rival = next((rival for rival in self.rivals if rival.label == row.route and rival.question is not None), None)
+        return (rival.question, rival.answered) if rival is not None and rival.question is not None else None
+
+    def tell(self, row: Row, words: tuple[WordKept, ...], gas_limit: int) -> None:
+        """Note what a row's transactions wrote, and the gas limit that its swap needs."""
+        self._change(row, kept=words, gas_limit=gas_limit)
+
+    def charge(self, row: Row, swap_gas: int) -> None:
+        """Charge a row the most gas that any reading of it used."""
+        if swap_gas > row.swap_gas:
+            self._change(row, swap_gas=swap_gas, gas_wei=fee_wei(swap_gas + row.approve_gas, Wei(int(row.gas_wei) // (row.swap_gas + row.approve_gas))))
+
+    def unknown(self, row: Row, reason: str, worst_raw: int | None) -> None:
+        """Note that what a row brings is not known; `worst_raw` is the least that any reading brought, where all brought something."""
+        self._change(row, status=UNPROVABLE, reason=reason, quoted_raw=_raw(worst_raw), arrival_raw=None, units_raw=None, logged_raw=None)
+
+    def _change(self, row: Row, **changed: Any) -> None:
+        for at, own in enumerate(self.rows):
+            if own.route == row.route and own.source == row.source:
+                self.rows[at] = replace(own, **changed)
+        for rival in self.rivals:
+            if rival.label == row.route and row.source != ROUTER:
+                rival.change(**changed)
 
     def _row(self, route: Route, outcome: Outcome, digest: str, gas_price_wei: Wei) -> Row:
         unpaid = tuple(approval.key for approval in route.approvals if approval.key not in self.variant.book.approvals)
         if outcome.status == PROVEN:
-            swap_gas, approve_gas = outcome.swap_gas, sum(gas for key, gas in outcome.approve_gas if key in unpaid)
+            swap_gas, approve_gas = outcome.swap_gas, sum(gas for _, gas in outcome.approve_gas)
+            unpaid = tuple(key for key, _ in outcome.approve_gas)
         else:
             swap_gas, approve_gas = swap_gas_estimate(len(route.hops)), len(unpaid) * APPROVE_GAS_ESTIMATE
         return Row(
@@ -133,7 +180,8 @@ class Rows:
             quoted_raw=_raw(outcome.quoted_raw), arrival_raw=_raw(outcome.arrival_raw), units_raw=_raw(outcome.units_raw),
             logged_raw=_raw(outcome.logged_raw), swap_gas=swap_gas, approve_gas=approve_gas,
             gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags + ((HOOKED,) if route.hooked else ()), digest=digest,
-            to=route.swap.to, tx_sha256=tx_sha256(route.swap), kept=words_kept(outcome.kept),
+            to=route.swap.to, tx_sha256=tx_sha256(route.swap),
+            sold_raw=_raw(outcome.sold_raw),
         )  # fmt: skip
 
     def _rival_row(self, rival: RivalRow, gas_price_wei: Wei, now_ms: int) -> Row:
@@ -142,7 +190,8 @@ class Rows:
         unpaid = tuple(approval.key for approval in (route.approvals if route else ()) if approval.key not in self.variant.book.approvals)
         proven = outcome.status == PROVEN
         swap_gas = outcome.swap_gas if proven else rival.gas_estimate
-        approve_gas = sum(gas for key, gas in outcome.approve_gas if key in unpaid) if proven else len(unpaid) * APPROVE_GAS_ESTIMATE
+        approve_gas = sum(gas for _, gas in outcome.approve_gas) if proven else len(unpaid) * APPROVE_GAS_ESTIMATE
+        unpaid = tuple(key for key, _ in outcome.approve_gas) if proven else unpaid
         differs = ("quoter_differs",) if proven and rival.out_raw != outcome.arrival_raw else ()
         absurd = (QUOTER_ABSURD,) if (rival.out_raw or 0) >= QUOTED_MAX else ()
         return Row(
@@ -150,7 +199,8 @@ class Rows:
             arrival_raw=_raw(outcome.arrival_raw), units_raw=_raw(outcome.units_raw), logged_raw=_raw(outcome.logged_raw), swap_gas=swap_gas,
             approve_gas=approve_gas, gas_wei=fee_wei(swap_gas + approve_gas, gas_price_wei), approvals=unpaid, flags=outcome.flags + differs + absurd,
             digest=self._keep(rival.evidence) if rival.evidence else "", to=route.swap.to if route else "",
-            tx_sha256=tx_sha256(route.swap) if route else "", age_ms=rival.age_ms(now_ms), via=rival.via, kept=words_kept(outcome.kept),
+            tx_sha256=tx_sha256(route.swap) if route else "", age_ms=rival.age_ms(now_ms), via=rival.via, kept=rival.kept,
+            gas_limit=rival.gas_limit, sold_raw=_raw(outcome.sold_raw),
         )  # fmt: skip
 
     def _keep(self, kept: Any) -> str:
@@ -198,11 +248,6 @@ class Rows:
         claim = Outcome(UNPROVABLE, LANE, self.claims[at].read(answers))
         self.rows[at] = self._row(self.routes[at], claim, self.rows[at].digest, gas_price_wei)
 
-    @property
-    def misplaced(self) -> bool:
-        """True when a proof found the balance elsewhere than in the known slot."""
-        return self.variant.held.slot is not None and any(row.reason == SLOT for row in self.rows)
-
     def board(self, run_id: str, order_id: str, pin: Pin, exit_reserve: Wei, arrived_ts_ms: int, now_ms: int, age_ms: int) -> BoardTaken:
         """Write the board down; a rival's answer ages it as its block does."""
         variant = self.variant
@@ -210,21 +255,19 @@ class Rows:
         return BoardTaken(
             run_id=run_id, ts_ms=now_ms, order_id=order_id, ledgers=variant.ledgers, side=variant.asked.side,
             token=variant.asked.token, size_raw=TokenRaw(variant.size_raw), size_units_raw=TokenRaw(variant.size_units_raw),
-            shares=variant.shares, pin=pin, gas_price_wei=pin.base_fee_wei, arrived_ts_ms=arrived_ts_ms,
+            shares=False, pin=pin, gas_price_wei=pin.base_fee_wei, arrived_ts_ms=arrived_ts_ms,
             age_ms=max(age_ms, *(row.age_ms for row in rivals if row.status == PROVEN), 0), exit_reserve_wei=exit_reserve, rows=(*self.rows, *rivals),
         )  # fmt: skip
+
+    def fillable(self, board: BoardTaken) -> list[Row]:
+        """The proven rows that some ledger may fill at, best first."""
+        return [row for row in considered(board, HEADLINE) if row.status == PROVEN]
 
     def gated(self, board: BoardTaken) -> list[tuple[Route, Row]]:
         """The proven rows of a buy that are gated: the best, our own best, and our own best without hooks."""
         ranked = considered(board, HEADLINE)
         chosen = [*ranked[:1], *(row for row in ranked[1:] if row.source == ROUTER)]
         return [(self.route_named(row.route), row) for row in chosen]
-
-    def gift_raw(self, label: str) -> int:
-        """Token units that the decision's earlier fills gave away beside their own, as a proven route found them."""
-        before = self._before | {rival.label: rival.outcome.before_raw for rival in self.rivals}
-        held = self.variant.held
-        return 0 if held.slot is None or held.slot.shares else max(before.get(label, 0) - held.amount_raw, 0)
 
     def route_named(self, label: str) -> Route:
         """Find a route by its label."""

@@ -64,6 +64,12 @@ class Rules:
     impact_trades_max: int | None = None
     """ONC-23: the latest trades that are executed again."""
 
+    lane_claims_only: bool | None = None
+    """ONC-11: headline fills at a quote only where our own lane failed, never for what a token does; none: for either."""
+
+    unforeseen_wallets: bool | None = None
+    """ONC-29: paper wallets are derived from the window's secret too, so that no owner can act on one; none: from its identity alone."""
+
     @property
     def further_ledgers(self) -> tuple[str, ...]:
         """Ledgers with simulations of their own that these rules keep."""
@@ -93,7 +99,7 @@ FIRST = Rules(
     reorg_fills_ppm_max=10_000,
 )
 
-DEFAULT = replace(
+SECOND = replace(
     FIRST,
     name="onc/default-2",
     since="2026-11-30",
@@ -109,10 +115,14 @@ DEFAULT = replace(
     impact_trades_max=64,
 )
 
-PAPER = replace(DEFAULT, name="onc/paper", board_policy="fallback")
+FIRST_PAPER = replace(SECOND, name="onc/paper", board_policy="fallback")
+
+DEFAULT = replace(SECOND, name="onc/default-3", since="2026-12-01", lane_claims_only=True, unforeseen_wallets=True)
+
+PAPER = replace(DEFAULT, name="onc/paper-2", board_policy="fallback")
 """The paper's own from 2026-09-24 21:00 UTC on: rivals are asked only where our own router has no proven row (001 §2.2)."""
 
-RULES: tuple[Rules, ...] = (FIRST, DEFAULT, PAPER)
+RULES: tuple[Rules, ...] = (FIRST, SECOND, FIRST_PAPER, DEFAULT, PAPER)
 """Every rule set that ever was; superseded ones stay and still replay."""
 
 

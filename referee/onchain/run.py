@@ -75,7 +75,7 @@ async def open_window(live: LiveWindow) -> None:
         pin = await live.desk.pin()
         price = await live.market.eth_usd(pin)
     opened = window_opened(live, seen, pin, price, live.clock.now_ms())
-    runs = [event for seat in live.seats.values() for event in run_begun(seat, opened, plans.get(seat.run_id), shown)]
+    runs = [event for seat in live.seats.values() for event in run_begun(seat, opened, plans.get(seat.run_id), shown, live.secret)]
     blobs = {digest: part for planned in plans.values() for digest, part in plan_blobs(planned).items()}
     await record(live, opened, *runs, blobs=live.window.blobs | blobs)
 

@@ -37,12 +37,8 @@ class Variant:
         return self.size_raw, self.purse.writes, self.purse.prefix, self.held, self.cause, self.claimed_raw
 
     @property
-    def shares(self) -> bool:
-        return bool(self.held.slot and self.held.slot.shares)
-
-    @property
     def size_units_raw(self) -> int:
-        """Storage units behind the size of a sale; the size itself when units are amounts."""
-        if self.asked.side == "buy" or not self.shares or not self.held.amount_raw:
+        """What the book counts for the size of a sale: its part of all that it counts, rounded up."""
+        if self.asked.side == "buy" or not self.held.amount_raw:
             return self.size_raw
-        return mul_div_ceil(self.held.units_raw, self.size_raw, self.held.amount_raw)
+        return mul_div_ceil(self.held.units_raw, min(self.size_raw, self.held.amount_raw), self.held.amount_raw)

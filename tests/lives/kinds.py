@@ -77,7 +77,6 @@ def _minds() -> Iterator[LifeKind]:
 
 PUMP_WEI = 50 * ETH
 MOVES = (Act("move(address)", (POOL,)), Act("move(address)", (POOL,), True, PUMP_WEI))
-HALVES = (Act("halve(address)", (WALLET,)), Act("wipe(address)", (WALLET,)), Act("halve(address)", (WALLET,), True, PUMP_WEI))
 REBASES = tuple(Act("rebase(uint256)", (ppm,), True) for ppm in (500_000, 900_000, 1_000_100, 1_100_000, 3_000_000))
 
 KINDS: tuple[LifeKind, ...] = (
@@ -105,7 +104,6 @@ KINDS: tuple[LifeKind, ...] = (
     LifeKind("costly_approval", "CostlyApproval"),
     LifeKind("moved_books", "MovedBooks", venues=("v2",), acts=(*MOVES, Act("allow(address,uint256)", (WALLET, ETH))), books=(0, 4)),
     LifeKind("lazy_books", "LazyBooks", honest=True, acts=MOVES[:1], books=(0, 4)),
-    LifeKind("halved", "Halved", venues=("v2",), acts=HALVES),
     LifeKind("shares", "Shares", honest=True, venues=("v2",), acts=REBASES, rounding_raw=10),
     LifeKind("muted", "Muted", acts=tuple(Act("feel(uint256)", (mood,)) for mood in (0, 1, 2))),
     LifeKind("proxy", "Proxy", ("behind",), acts=(Act("leave()"),)),

@@ -172,6 +172,8 @@ def _told(order: Order, asked: OrderAsked, fill: FillCredited, route: Route | No
 
 
 def _word(end) -> str:
+    if end.reason in ("unprovable", "gate_unknown"):
+        return f"{end.reason} {end.detail.rpartition(': ')[2]}"
     return f"{end.reason}:{end.detail[:60]}" if end.reason in ("fault", "reverted") else end.reason
 
 

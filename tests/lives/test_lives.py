@@ -86,8 +86,8 @@ def test_a_mark_above_what_selling_brings_is_false(value, words):
 
 async def test_the_table_counts_every_life_and_the_worst_comes_first(twins, door):
     tally = Tally()
-    for name in ("plain", "halved"):
+    for name in ("plain", "stopped"):
         tally.add(await live(twins, door, program_of(1, kind_named(name))))
     text = tally.table().text()
-    assert tally.all("lives") == 2 and "plain" in text and "halved" in text
+    assert tally.all("lives") == 2 and "plain" in text and "stopped" in text
     assert [finding.word.startswith("false") for finding in tally.worst()] == sorted((finding.word.startswith("false") for finding in tally.worst()), reverse=True)

@@ -11,7 +11,6 @@ from tests.lives.told import HONEST, HOSTILE, IN_PARTS, REBASES, WITH_OTHERS, pr
 
 SHARED = "shared_state"
 """What a token may be refused for where others wrote the same word since, and it matters."""
-pytestmark = pytest.mark.xfail(strict=False, reason="the wallet does not carry every word that it wrote yet")
 
 
 def false_of(lived: Lived) -> list[str]:
@@ -42,9 +41,13 @@ async def test_shares_that_were_worth_one_each_at_the_buy_are_worth_what_they_ar
     assert (lived.findings, lived.counts["claimed"]) == ([], 0)
 
 
-@pytest.mark.parametrize("steps", [IN_PARTS, WITH_OTHERS], ids=["alone", "with_others"])
 @pytest.mark.parametrize("name", HONEST)
-async def test_an_honest_life_is_filled_as_it_is_really_lived(twins, door, name, steps):
-    lived = await live(twins, door, program(name, steps))
-    shared = {word for word in lived.refusals if word.endswith(SHARED)} if steps is WITH_OTHERS else set()
-    assert (lived.findings, lived.refusals.keys() - shared) == ([], set())
+async def test_an_honest_life_is_filled_as_it_is_really_lived(twins, door, name):
+    lived = await live(twins, door, program(name, IN_PARTS))
+    assert (lived.findings, dict(lived.refusals)) == ([], {})
+
+
+@pytest.mark.parametrize("name", HONEST)
+async def test_an_honest_life_among_others_is_never_told_more_and_refused_only_where_words_are_shared(twins, door, name):
+    lived = await live(twins, door, program(name, WITH_OTHERS))
+    assert (false_of(lived), {word for word in lived.refusals if not word.endswith(SHARED)}) == ([], set())

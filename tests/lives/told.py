@@ -57,7 +57,7 @@ HOSTILE: dict[str, tuple[Step, ...]] = {
     "from_ten_seconds/origin": AFTER_A_MINUTE, "from_ten_seconds/purse": AFTER_A_MINUTE, "from_ten_seconds/liquidity": AFTER_A_MINUTE,
     "hook/from_ten_seconds/claims": AFTER_A_MINUTE,
     "expiring": IN_PARTS, "counted": THRICE, "epochs": IN_PARTS, "misreported": THRICE, "stale": IN_PARTS, "paid_approval": THRICE, "costly_approval": THRICE,
-    "moved_books": then(PUMPED), "halved": then(Act("halve(address)", ("wallet",))), "muted": then(Act("feel(uint256)", (1,))),
+    "moved_books": then(PUMPED), "muted": then(Act("feel(uint256)", (1,))),
     "proxy": then(Act("leave()")), "stopped": then(Act("tax(uint256)", (500_000,))), "chance_of_sales": AT_ONCE, "chance": AT_ONCE,
     "chance_later": then(Act("begin(uint256)", (1,))), "knows_ghost": AFTER_AN_HOUR, "knows_reader": AT_ONCE, "knows_lens": AT_ONCE,
     "plain": POOR, "unloading": unloading(160),
