@@ -75,6 +75,11 @@ class Route:
         return any(hop.pool.hooked for hop in self.hops)
 
     @property
+    def tokens(self) -> tuple[str, ...]:
+        """Every token that it crosses."""
+        return tuple(dict.fromkeys((self.token, *(token for hop in self.hops for token in (hop.token_in, hop.token_out)))))
+
+    @property
     def sound_quoter(self) -> Tx | None:
         """The quoter where its word may stand in for a swap that cannot be simulated; none where a hook is crossed."""
         return None if self.hooked else self.quoter

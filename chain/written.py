@@ -3,7 +3,9 @@
 The complete write set comes from running the simulation here; it counts only where the node's answer is the same. Market words
 are left out, because own impact is another ledger: what a pool's own swap wrote in the pool or its manager, what routers keep,
 and the pools' balances in tokens. A pool's balance is told by asking the token for it: the one word that this reads and that
-asking for a stranger does not read, and only where it moved as the balance did, so that nothing else can hide in it.
+asking for a stranger does not read, and only where it moved as the balance did, so that nothing else can hide in it. Where more
+is kept with a balance, the words are carried without what the order moved, and only if the token then tells the balance from
+before.
 Source: ONC-29.
 """
 
@@ -20,8 +22,8 @@ from chain import calldata
 from chain.evm import Executed, LocalCall, LocalEvm, NotCovered, difference
 from chain.evm.execute import Write
 from chain.network import Network
-from chain.pools import PoolGraph
-from chain.simulate import BALANCE, TRANSFER_TOPIC, Handle, Simulated, Simulation, lens_of
+from chain.pools import NATIVE, PoolGraph
+from chain.simulate import BALANCE, TRANSFER_TOPIC, Handle, Simulated, Simulation, SlotWrite, lens_of, slot_override
 from chain.words import Place, Word
 from ledgers.errors import ChainFault
 
@@ -41,6 +43,10 @@ POOL_SWAPS = frozenset(
     )
 )
 """Selectors of the swaps of v2 and v3 pools and of the v4 manager."""
+
+
+Balances = dict[Place, int | None]
+"""Words that hold balances of the market: what is carried of each, none where it is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,11 @@ class Market:
         """Whether an address keeps tokens for the market."""
         return address == self._manager or address in self._routers or address in self._graph.pools
 
+    def tokens_kept(self, address: str, traded: Iterable[str]) -> tuple[str, ...]:
+        """The tokens of a pool; of what keeps those of many, the traded ones."""
+        pool = self._graph.pools.get(address)
+        return (pool.token0, pool.token1) if pool is not None else tuple(traded) if address == self._manager else ()
+
     def keeps_ether(self, address: str) -> bool:
         return self.holds_tokens(address) or address == self._weth
 
@@ -93,6 +104,8 @@ class Asked:
     sent: tuple[Handle, ...]
     """The order's own transactions, in order, all in one block."""
     wallet: str
+    tokens: tuple[str, ...]
+    """What is traded."""
     positions: bool = False
 
 
@@ -113,7 +126,7 @@ async def told(evm: LocalEvm, market: Market, asked: Asked, executed: Executed, 
     calls = [executed.calls[block][place] for block, place in asked.sent]
     if any(account.code[0] != account.code[1] for call in calls for account in call.accounts):
         return Untold("not told: it creates or ends a contract")
-    pairs = list(dict.fromkeys(pair for call in calls for pair in _paid(call, market)))
+    pairs = list(dict.fromkeys(pair for call in calls for pair in (*_paid(call, market), *_crossed(call, market, asked))))
     if len(pairs) > ASKED_MAX:
         return Untold(f"not told: it moves more than {ASKED_MAX} balances of pools")
     balances = await _balance_words(evm, asked, executed, pairs)
@@ -133,7 +146,7 @@ async def told(evm: LocalEvm, market: Market, asked: Asked, executed: Executed, 
     return Told(words, limit)
 
 
-def _after(calls: Sequence[LocalCall], market: Market, asked: Asked, balances: frozenset[Place]) -> dict[Place, int]:
+def _after(calls: Sequence[LocalCall], market: Market, asked: Asked, balances: Balances) -> dict[Place, int]:
     """What words and purses beside the market's hold in the end."""
     found: dict[Place, int] = {}
     for call in calls:
@@ -144,7 +157,7 @@ def _after(calls: Sequence[LocalCall], market: Market, asked: Asked, balances: f
         for account in call.accounts:
             if account.balance[0] != account.balance[1] and account.address not in _payers(asked) and not market.keeps_ether(account.address):
                 found[account.address, BALANCE] = account.balance[1]
-    return found
+    return found | {place: value for place, value in balances.items() if value is not None}
 
 
 def _payers(asked: Asked) -> frozenset[str]:
@@ -170,13 +183,20 @@ def _paid(call: LocalCall, market: Market) -> Iterator[tuple[str, str]]:
                     yield log.address, holder
 
 
-async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs: Sequence[tuple[str, str]]) -> frozenset[Place] | Untold:
-    """Where tokens keep the balances of the market's holders, as far as these words hold nothing else."""
+def _crossed(call: LocalCall, market: Market, asked: Asked) -> Iterator[tuple[str, str]]:
+    """Tokens and holders of the market that a transaction wrote in, whatever it logged."""
+    for holder in dict.fromkeys(write.contract for write in call.writes):
+        for token in market.tokens_kept(holder, asked.tokens):
+            if token != NATIVE:
+                yield token, holder
+
+
+async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs: Sequence[tuple[str, str]]) -> Balances | Untold:
+    """Where tokens keep the balances of the market's holders."""
     if not pairs:
-        return frozenset()
-    reader = asked.simulation.network.reader
+        return {}
     strangers = list(dict.fromkeys(token for token, _ in pairs))
-    questions = [*pairs, *((token, reader) for token in strangers)]
+    questions = [*pairs, *((token, asked.simulation.network.reader) for token in strangers)]
     block, first = asked.sent[0]
     last = asked.sent[-1][1]
     blocks = deepcopy(asked.simulation.blocks[: block + 1])
@@ -190,12 +210,44 @@ async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs:
     before, after = row[first : first + len(views)], row[len(row) - len(views) :]
     changed = {(write.contract, write.slot): write for write in _net(executed, asked)}
     unknown = {token: _read(after[len(pairs) + at]) for at, token in enumerate(strangers)}
-    words = set[Place]()
-    for at, (token, _) in enumerate(pairs):
-        own = [place for place in _read(after[at]) - unknown[token] if place in changed]
-        if len(own) == 1 and _moved_alike(changed[own[0]], before[at], after[at]):
-            words.add(own[0])
-    return frozenset(words)
+    words: dict[Place, int | None] = {}
+    mixed: list[tuple[tuple[str, str], int]] = []
+    for pair, was, now in zip(pairs, before, after, strict=False):
+        own = [place for place in _read(now) - unknown[pair[0]] if place in changed]
+        if len(own) == 1 and _moved_alike(changed[own[0]], was, now):
+            words[own[0]] = None
+        elif own and (told := _balance(was)) is not None and (then := _balance(now)) is not None:
+            words |= {place: _unmoved(changed[place].after, told, then) for place in own}
+            mixed.append((pair, told))
+    return await _verified(evm, asked, words, mixed) if mixed else words
+
+
+async def _verified(evm: LocalEvm, asked: Asked, words: Balances, mixed: Sequence[tuple[tuple[str, str], int]]) -> Balances | Untold:
+    """The same where tokens tell the balances from before through the words to be carried."""
+    block, last = asked.sent[-1]
+    blocks = deepcopy(asked.simulation.blocks[: block + 1])
+    blocks[block]["calls"] = blocks[block]["calls"][: last + 1]
+    header = dict(blocks[block]["blockOverrides"])
+    header |= {name: hex(int(header[name], 16) + 1) for name in ("number", "time")}
+    carried = slot_override([SlotWrite(*place, value) for place, value in words.items() if value is not None])
+    there: dict[str, Any] = {"blockOverrides": header, "stateOverrides": carried, "calls": []}
+    there["calls"] = [_view(there, token, holder, asked.simulation) for (token, holder), _ in mixed]
+    found = await evm.run_blocks(asked.simulation.pin.block_hash, [*blocks, there], proven=False)
+    if isinstance(found, NotCovered):
+        return Untold(f"not told: {found.reason}"[:120])
+    if [_balance(view) for view in found.calls[-1]] != [was for _, was in mixed]:
+        return Untold("not told: more than a pool's balance is kept in its words")
+    return words
+
+
+def _unmoved(value: int, was: int, now: int) -> int:
+    """A word without what was moved, where its lower bits are the balance."""
+    lower = (1 << now.bit_length()) - 1
+    return value - now + was if now and value & lower == now and value - now + was >= 0 else value
+
+
+def _balance(view: LocalCall) -> int | None:
+    return calldata.uint_at(view.data, 0) if view.ok else None
 
 
 def _view(block: dict[str, Any], token: str, owner: str, simulation: Simulation) -> dict[str, str]:
@@ -223,7 +275,7 @@ def _read(view: LocalCall) -> set[Place]:
 
 def _moved_alike(write: Write, before: LocalCall, after: LocalCall) -> bool:
     """Whether a word moved as the balance did: by as much, shifted or not; or in proportion, where it counts shares."""
-    was, now = (calldata.uint_at(view.data, 0) if view.ok else None for view in (before, after))
+    was, now = _balance(before), _balance(after)
     if was is None or now is None or was == now:
         return False
     by, grew = write.after - write.before, now - was

@@ -185,7 +185,7 @@ class LiquidityDesk:
         executed = alike(await self.evm.run(proof.simulation, proven=False), done)
         if isinstance(executed, Untold):
             return None
-        asked = Asked(proof.simulation, proof.sent, at.wallet, positions=True)
+        asked = Asked(proof.simulation, proof.sent, at.wallet, (proof.pool.token0, proof.pool.token1), positions=True)
         found = await told(self.evm, Market(self.network, at.graph), asked, executed, started, 0)
         return found.words if isinstance(found, Told) else None
 

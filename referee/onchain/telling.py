@@ -82,7 +82,7 @@ class Telling:
         rows.charge(row, gas)
 
     async def _written(self, trade: TradeSimulation, executed: Executed | Untold, eth_wei: int) -> Told | Untold:
-        asked = Asked(trade.simulation, trade.sent, trade.wallet)
+        asked = Asked(trade.simulation, trade.sent, trade.wallet, trade.route.tokens)
         return executed if isinstance(executed, Untold) else await told(self.evm, self.market, asked, executed, self.begun, eth_wei)
 
     async def _objection(self, trade: TradeSimulation, done: Simulated, hangs: bool) -> tuple[tuple[str, int | None] | None, int]:

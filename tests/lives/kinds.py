@@ -50,7 +50,9 @@ class LifeKind:
     venues: tuple[str, ...] = EVERYWHERE
     acts: tuple[Act, ...] = ()
     books: tuple[int, ...] = (0,)
-    """Storage positions of the mappings that hold balances."""
+    """Storage positions of the mappings that hold balances, in the order in which they took over."""
+    balance_bits: int = 256
+    """How many bits of a balance word, from the right, are the balance."""
     rounding_raw: int = 0
     """How far a balance may be off where it is counted in shares."""
     ether_wei: int = 0
@@ -104,6 +106,8 @@ KINDS: tuple[LifeKind, ...] = (
     LifeKind("costly_approval", "CostlyApproval"),
     LifeKind("moved_books", "MovedBooks", venues=("v2",), acts=(*MOVES, Act("allow(address,uint256)", (WALLET, ETH))), books=(0, 4)),
     LifeKind("lazy_books", "LazyBooks", honest=True, acts=MOVES[:1], books=(0, 4)),
+    LifeKind("packed", "Packed", venues=("v2", "v3"), balance_bits=128),
+    LifeKind("silent", "Silent", honest=True),
     LifeKind("shares", "Shares", honest=True, venues=("v2",), acts=REBASES, rounding_raw=10),
     LifeKind("muted", "Muted", acts=tuple(Act("feel(uint256)", (mood,)) for mood in (0, 1, 2))),
     LifeKind("proxy", "Proxy", ("behind",), acts=(Act("leave()"),)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from eth_utils import keccak
@@ -155,6 +156,7 @@ class Stall:
     place: Place
     books: tuple[int, ...]
     hook: str = ""
+    balance_bits: int = 256
 
 
 @dataclass(slots=True)
@@ -231,7 +233,7 @@ class Twins:
                 world.endow([hook or token], kind.ether_wei)
             if kind.primed:
                 world.must([Tx(sender=owner, to=hook or token, data=encode("prime()"), gas=CALL_GAS)])
-        return Stall(token, place, kind.books, hook)
+        return Stall(token, place, kind.books, hook, kind.balance_bits)
 
     def open_better(self, stall: Stall, venue: str) -> Stall:
         """Give a token a second pool, where it is a little cheaper."""
@@ -316,19 +318,22 @@ class Twins:
         self.felt += 1
         places = sorted({*seen[0], *seen[1]})
         told = self.paper.node.batch([_read(place) for place in places])
-        self.real.node.batch([_set(place, value) for place, value in zip(places, told, strict=True)])
+        self._make(dict(zip(places, told, strict=True)))
 
     # --- the market -------------------------------------------------------------------------------------------------
 
     def _pools(self) -> set[str]:
         return {stall.place.key for stall in self.stalls if stall.place.venue != "v4"}
 
+    def _holders(self) -> list[str]:
+        return [*self._pools(), rival.ROUTER, *(self.paper.at[name] for name in ROUTERS)]
+
     def _words(self) -> dict[str, set[str]]:
         """Words of the manager that are a pool's, and balance words of pools, manager and routers, by contract."""
-        holders = [*self._pools(), rival.ROUTER, *(self.paper.at[name] for name in ROUTERS)]
+        holders = self._holders()
         manager, weth = self.paper.at["v4_pool_manager"].lower(), self.paper.at["weth"].lower()
         books = {weth: (WETH_BOOK,)} | {stall.token: stall.books for stall in self.stalls}
-        words = {token: {"0x" + keccak(word(holder) + position.to_bytes(32, "big")).hex() for holder in holders for position in books[token]} for token in books}
+        words = {token: {_entry(holder, position) for holder in holders for position in books[token]} for token in books}
         keys = [stall.place.key for stall in self.stalls if stall.place.venue == "v4"]
         first = [int.from_bytes(keccak(bytes.fromhex(key[2:]) + V4_POOLS.to_bytes(32, "big"))) for key in keys]
         return words | {manager: {f"0x{place + offset:064x}" for place in first for offset in range(V4_POOL_WORDS)}}
@@ -356,7 +361,31 @@ class Twins:
         for trace in traces:
             for place, (was, _) in self._market(trace).items():
                 before.setdefault(place, was)
-        self.real.node.batch([_set(place, value) for place, value in before.items()])
+        self._make(before | self._taken_over(before))
+
+    def _taken_over(self, before: dict[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+        """What balances held that a trade moved to a book where they had nothing: there they hold what the book before it has."""
+        moved = {
+            (stall.token, _entry(holder, newer)): (stall.token, _entry(holder, older))
+            for stall in self.stalls for older, newer in pairwise(stall.books) for holder in self._holders()
+            if before.get((stall.token, _entry(holder, newer))) == ZERO
+        }  # fmt: skip
+        return dict(zip(moved, self.real.node.batch([_read(place) for place in moved.values()]), strict=True)) if moved else {}
+
+    def _make(self, wanted: dict[tuple[str, str], str]) -> None:
+        """Set market words in the real world; of a balance word only what of it is the balance."""
+        bits = {stall.token: stall.balance_bits for stall in self.stalls if stall.balance_bits < 256}
+        packed = [place for place in wanted if place[0] in bits and place[1]]
+        values = dict(wanted)
+        for place, now in zip(packed, self.real.node.batch([_read(place) for place in packed]) if packed else (), strict=True):
+            mask = (1 << bits[place[0]]) - 1
+            values[place] = f"0x{int(now, 16) & ~mask | int(wanted[place], 16) & mask:064x}"
+        self.real.node.batch([_set(place, value) for place, value in values.items()])
+
+
+def _entry(holder: str, position: int) -> str:
+    """The slot of a mapping's entry."""
+    return "0x" + keccak(word(holder) + position.to_bytes(32, "big")).hex()
 
 
 def _read(place: tuple[str, str]) -> tuple[str, list]:

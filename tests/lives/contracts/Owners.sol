@@ -47,6 +47,34 @@ contract LazyBooks is Bearer {
     function _take(address who) private { if (!done[who]) (done[who], later[who]) = (true, book[who]); }
 }
 
+/// Balances in the low half of a word, whose high half counts what was sold there: the third sale into a pool loses nine tenths.
+contract Packed is Bearer {
+    function balanceOf(address who) public view override returns (uint256) { return uint128(book[who]); }
+
+    function _move(address from, address to, uint256 value) internal override {
+        require(uint128(book[from]) >= value, "insufficient balance");
+        book[from] -= value;
+        book[to] += value;
+        emit Transfer(from, to, value);
+    }
+
+    function _trade(address from, address to, uint256 value) internal override {
+        if (!isPool[to]) return _move(from, to, value);
+        uint256 sales = book[to] >> 128;
+        book[to] += 1 << 128;
+        _taxed(from, to, value, sales > 1 ? 900_000 : 0);
+    }
+}
+
+/// Says nothing of what it moves.
+contract Silent is Bearer {
+    function _move(address from, address to, uint256 value) internal override {
+        require(book[from] >= value, "insufficient balance");
+        book[from] -= value;
+        book[to] += value;
+    }
+}
+
 /// Balances that the owner halves or wipes, one by one.
 contract Halved is Bearer {
     function halve(address who) external onlyOwner { book[who] /= 2; }
