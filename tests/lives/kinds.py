@@ -51,6 +51,8 @@ class LifeKind:
     acts: tuple[Act, ...] = ()
     books: tuple[int, ...] = (0,)
     """Storage positions of the mappings that hold balances, in the order in which they took over."""
+    judges: bool = False
+    """Whether what a trade brings hangs on who makes it, so that a stand-in's is another."""
     balance_bits: int = 256
     """How many bits of a balance word, from the right, are the balance."""
     rounding_raw: int = 0
@@ -72,9 +74,9 @@ def _minds() -> Iterator[LifeKind]:
             acts = () if where in ("origin", "claims") else (Act("touch(address)", (WALLET,)),)
             if where not in NOT_OF_TOKENS:
                 venues, keeps = ("v2",) if where == "liquidity" else EVERYWHERE, where if where in ("purse", "liquidity") else ""
-                yield LifeKind(f"{effect}/{where}", "Mindful", args, fair, venues, acts, ether_wei=ETH, keeps=keeps, primed=primed)
+                yield LifeKind(f"{effect}/{where}", "Mindful", args, fair, venues, acts, ether_wei=ETH, keeps=keeps, judges=act > 0, primed=primed)
             if where not in NOT_OF_HOOKS:
-                yield LifeKind(f"hook/{effect}/{where}", "MindfulHook", (*args, "manager"), fair, ("hook",), acts, ether_wei=100 * ETH, primed=primed)
+                yield LifeKind(f"hook/{effect}/{where}", "MindfulHook", (*args, "manager"), fair, ("hook",), acts, ether_wei=100 * ETH, judges=act > 0, primed=primed)
 
 
 PUMP_WEI = 50 * ETH

@@ -107,9 +107,9 @@ class Life:
         filled = [each for each in told if each.fill is not None]
         self.lived.counts["filled"] += len(filled)
         self.lived.counts["rival"] += sum(each.foreign for each in filled)
-        for each in told:
+        for at, each in enumerate(told):
             if each.fill is None:
-                self._refused(each)
+                self._refused(each, alone=not any(before.fill for before in told[:at]))
         if claimed := [each for each in filled if not each.fill.proven]:
             self._claimed(claimed)
             self.twins.real.send(())
@@ -134,11 +134,13 @@ class Life:
             self.twins.paper.send(())
         return [await self.paper.follow(each) for each in told]
 
-    def _refused(self, told: Told) -> None:
-        """Count an order that was not filled; a sale that would really bring something is an underfill where the paper says that it cannot be."""
+    def _refused(self, told: Told, *, alone: bool) -> None:
+        """Count an order that was not filled; a sale that would really bring something is an underfill where the paper says that it cannot be.
+
+        Only one that nothing of its decision went before is really tried."""
         side, word = told.order.side, ":".join(told.word.split(":")[: 2 if told.word.startswith("fault") else 1])
         self.lived.refusals[f"{side} {word}"] += 1
-        if word != "reverted" or side != "sell":
+        if word != "reverted" or side != "sell" or not alone:
             return
         amount = int(told.asked.amount_raw or 0) or self.paper.held_raw(told.asked.token)
         done, way = self.real.best_sale(self.paper.sales(told.asked.token, amount))

@@ -97,18 +97,20 @@ def program_of(seed: int, kind: LifeKind) -> Program:
     others = [other for other in RIVAL_VENUES if other in kind.venues and other != venue and kind.copies == 1]
     rival = dice.choice(others) if others and dice.randrange(1_000_000) < RIVALS_PPM else ""
     drawn = dice.randrange(1_000_000)
-    ledger = DELAYED if drawn < FURTHER_PPM else IMPACT if drawn < 2 * FURTHER_PPM else HEADLINE
+    ledger = DELAYED if drawn < FURTHER_PPM else IMPACT if drawn < 2 * FURTHER_PPM and not kind.judges else HEADLINE
     alone = replace(Program(seed, kind, venue, wallet, stake_wei, steps), ledger=ledger)
     return undisturbed(alone) if ledger == IMPACT else replace(alone, rival="" if ledger == DELAYED else rival)
 
 
 def undisturbed(program: Program) -> Program:
-    """A life of the own-impact ledger, whose market nobody else moves and where earlier trades are felt in full: what it met is then exactly known."""
+    """A life of the own-impact ledger, whose market nobody else moves and where earlier trades are felt in full: what it met is then exactly known.
+
+    Nor does its owner act: an earlier trade that is run again meets what he did since."""
     steps = []
     for step in program.steps:
         if isinstance(step, Wait):
             steps.append(Wait(min(step.seconds, FELT_S), step.blocks))
-        elif not isinstance(step, Stranger) and not (isinstance(step, Owner) and step.act.sync):
+        elif not isinstance(step, Stranger | Owner):
             steps.append(step)
     return replace(program, ledger=IMPACT, rival="", steps=tuple(steps))
 
