@@ -31,7 +31,7 @@ from referee.onchain.book import Book
 from referee.onchain.decision_desk import DecisionDesk, header_of_pin
 from referee.onchain.events import LEDGERS, PERMISSIVE, HoldingMark, Pin
 from referee.onchain.liquidity_desk import LiquidityDesk
-from referee.onchain.marks import Quotes, Sale, SellOut, Valued, better_routes, in_order_of_value, sale_of, valued
+from referee.onchain.marks import Quotes, Sale, SellOut, Valued, Wrapping, better_routes, in_order_of_value, sale_of, valued
 from referee.onchain.rival_desk import RivalDesk
 from referee.onchain.rival_rows import Rivals
 from referee.onchain.rows import dumped
@@ -254,9 +254,15 @@ class Desk:
         for sale in sales:
             sale.alone()
         kept = await self._sell(purses, book, sales, header, 1)
-        if all(sale.spoiled for sale in sales if sale.provable and sale.route):
-            raise ChainFault(INCONSISTENT, "no sale of the book makes sense, so that nothing says whose doing it is")
+        if all(sale.spoiled for sale in sales if sale.provable and sale.route) and not await self._tells(purses[0].wallet, header):
+            raise ChainFault(INCONSISTENT, "no sale of the book makes sense, nor does wrapping a wei: it is the node's doing")
         return kept
+
+    async def _tells(self, wallet: str, header: Header) -> bool:
+        """Whether the node makes sense where no token has a say. Raises: ChainFault."""
+        wrapping = Wrapping(self.network, header, wallet)
+        (answer,) = await self.rpc.batch([wrapping.simulation.request()])
+        return wrapping.told(_trusted(wrapping.simulation, answer))
 
     async def _sell(self, purses: Sequence[Purse], book: Book, sales: Sequence[Sale], header: Header, size: int) -> bytes:
         """Sell so many in one request, and again where a route died or another promised more; returns the evidence.

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 
-from chain.gas import APPROVE_GAS_ESTIMATE, fee_wei, least_gas_of, swap_gas_estimate
+from chain.gas import APPROVE_GAS_ESTIMATE, VIEW_GAS_LIMIT, fee_wei, least_gas_of, swap_gas_estimate
 from chain.header import Header
 from chain.network import Network
-from chain.router import Approval, Route
+from chain.router import Approval, Route, Tx
 from chain.simulate import NATIVE_LOG, Handle, Simulated, Simulation, logged_net, revert_word
-from chain.trade import INCONSISTENT, PROVEN, UNPROVABLE, UNREPEATABLE, Echo, Purse, repeated, shown_wei
+from chain.trade import INCONSISTENT, PROVEN, UNPROVABLE, UNREPEATABLE, Echo, Purse, gas_headroom_wei, repeated, shown_wei
 from ledgers.errors import ChainFault
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, Entry
@@ -28,6 +28,8 @@ from referee.onchain.liquidity_events import LiquidityAccrued
 from referee.onchain.position import COUNTED
 from referee.onchain.position_marks import WayOut, claimed_wei, split
 
+WRAP = "0xd0e30db0"
+"""Calldata of WETH's `deposit()`."""
 UNKNOWN = "unknown"
 """Status of a holding whose sale nobody can tell, on a ledger where claims count for nothing."""
 
@@ -148,6 +150,8 @@ class SellOut:
     def compare(self, done: Simulated | None, word: str) -> None:
         """Note on each sale where this reading brings something else than the sale was found to."""
         for sale, sends, (before, after) in zip(self._sales, self._sends, pairwise(self._eth), strict=True):
+            if sale.spoiled:
+                continue
             gross = None
             if done is not None and all(done[handle].ok for handle in sends):
                 gross = done.eth_wei(after) - done.eth_wei(before) + sum(done[handle].gas_used for handle in sends) * self._price
@@ -180,6 +184,22 @@ class SellOut:
         sale.approve_gas = sum(done[handle].gas_used for handle in approvals)
         sale.tried[sale.route.label] = gross
         return False
+
+
+class Wrapping:
+    """One wei wrapped by the wallet: whether a node tells what nothing but itself can spoil."""
+
+    def __init__(self, network: Network, pin: Header, wallet: str) -> None:
+        self._wallet, self._price = wallet, pin.base_fee_wei
+        wrap = Tx(network.weth, WRAP, VIEW_GAS_LIMIT, 1)
+        sim = self.simulation = Simulation(network, pin)
+        sim.block(balances_wei={wallet: gas_headroom_wei([wrap], self._price)})
+        self._before, self._sent, self._after = sim.eth_balance(wallet), sim.send(wallet, wrap), sim.eth_balance(wallet)
+
+    def told(self, done: Simulated) -> bool:
+        """Whether balances and transfer trace both say that it went. Raises: ChainFault."""
+        gained = done.eth_wei(self._after) - done.eth_wei(self._before) + done[self._sent].gas_used * self._price
+        return done[self._sent].ok and gained == logged_net(done[self._sent], NATIVE_LOG, self._wallet) == -1
 
 
 def _spoiled(sale: Sale, reason: str) -> bool:
