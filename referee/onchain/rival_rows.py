@@ -112,11 +112,17 @@ class RivalRow:
         self.route = self.question.route = replace(self.route, pools=ChainMap(dict(pools), self.route.pools))
         self.read(answer, code)
 
-    def change(self, *, status: str = PROVEN, reason: str = "", kept: tuple[WordKept, ...] = (), gas_limit: int = 0, **_: Any) -> None:
+    def change(
+        self, *, status: str = PROVEN, reason: str = "", kept: tuple[WordKept, ...] | None = None, gas_limit: int | None = None,
+        swap_gas: int | None = None, **_: Any,
+    ) -> None:  # fmt: skip
         """Take over what running its transaction here said; what is not known of it fails it."""
         if status != PROVEN:
             self.fail(reason)
-        self.kept, self.gas_limit = kept, gas_limit
+        self.kept = self.kept if kept is None else kept
+        self.gas_limit = self.gas_limit if gas_limit is None else gas_limit
+        if swap_gas is not None:
+            self.outcome = replace(self.outcome, swap_gas=swap_gas)
 
     def fail(self, reason: str) -> None:
         """Give the row up."""
