@@ -78,6 +78,8 @@ class Sale:
     """ETH that a sale over a route really brought."""
     gross_wei: int = 0
     swap_gas: int = 0
+    """The most that its swap used by any reading of shared words."""
+    swap_gas_least: int = 0
     approve_gas: int = 0
     isolated: bool = False
     """Whether it is sold by itself, because a holding beside it spoiled the sale of all."""
@@ -95,6 +97,11 @@ class Sale:
     @property
     def provable(self) -> bool:
         return not self.cause
+
+    @property
+    def charged_gas(self) -> int:
+        """What its swap is charged: more than the most of all readings by as much as they differ."""
+        return 2 * self.swap_gas - self.swap_gas_least
 
     def unpaid(self, approved: frozenset[str]) -> tuple[Approval, ...]:
         """Approvals that its sale sends."""
@@ -156,7 +163,8 @@ class SellOut:
             if done is not None and all(done[handle].ok for handle in sends):
                 gross = done.eth_wei(after) - done.eth_wei(before) + sum(done[handle].gas_used for handle in sends) * self._price
             if gross is not None and done is not None:
-                sale.swap_gas = max(sale.swap_gas, done[sends[-1]].gas_used)
+                used = done[sends[-1]].gas_used
+                sale.swap_gas, sale.swap_gas_least = max(sale.swap_gas, used), min(sale.swap_gas_least, used)
             if (gross or 0) != sale.gross_wei:
                 worst = max(min(gross or 0, sale.worst_wei if sale.objection else sale.gross_wei), 0)
                 sale.objection, sale.worst_wei = sale.objection or word, worst
@@ -180,7 +188,8 @@ class SellOut:
             sale.reason = revert_word(failed) if failed else "nothing_arrived"
             return _take_next(sale)
         *approvals, swap = sends
-        sale.reason, sale.gross_wei, sale.swap_gas = "", gross, done[swap].gas_used
+        sale.reason, sale.gross_wei = "", gross
+        sale.swap_gas = sale.swap_gas_least = done[swap].gas_used
         sale.approve_gas = sum(done[handle].gas_used for handle in approvals)
         sale.tried[sale.route.label] = gross
         return False
@@ -277,12 +286,12 @@ def marked(sale: Sale, approved: frozenset[str], gas_price_wei: Wei, eth_wei: in
 
     Units: `eth_wei` is what the book has by then to pay its gas with."""
     status, reason = _status(sale, claims)
-    gross, gas = sale.gross_wei, fee_wei(sale.swap_gas + sale.approve_gas, gas_price_wei)
+    gross, gas = sale.gross_wei, fee_wei(sale.charged_gas + sale.approve_gas, gas_price_wei)
     if status == UNPROVABLE:
         gross, gas = _claimed(sale, approved, gas_price_wei)
     if status not in COUNTED:
         gross, gas = 0, Wei(0) if status == UNKNOWN else gas
-    needed = fee_wei(least_gas_of(sale.swap_gas) + sale.approve_gas, gas_price_wei)
+    needed = fee_wei(least_gas_of(sale.charged_gas) + sale.approve_gas, gas_price_wei)
     if status == PROVEN and int(needed) > eth_wei:
         status, reason, gross = "below_gas", f"its gas of {needed} wei cannot be paid from {eth_wei}", 0
     value = max(gross - int(gas), 0)
@@ -304,7 +313,7 @@ def _claimed(sale: Sale, approved: frozenset[str], gas_price_wei: Wei) -> tuple[
     """What is claimed for a sale that is not proven, and its gas: the worst reading, or the quote where nothing could be tried."""
     assert sale.route is not None
     if sale.objection:
-        return sale.worst_wei, fee_wei(sale.swap_gas + sale.approve_gas, gas_price_wei)
+        return sale.worst_wei, fee_wei(sale.charged_gas + sale.approve_gas, gas_price_wei)
     gas = swap_gas_estimate(len(sale.route.hops)) + len(sale.unpaid(approved)) * APPROVE_GAS_ESTIMATE
     return sale.quotes.get(sale.route.label, 0), fee_wei(gas, gas_price_wei)
 
