@@ -4,20 +4,17 @@ A paper wallet's transactions never reach the chain, so what they wrote is set b
 every key, and the balances of contracts they paid. A word that nobody else changed since holds what was written. One that others
 changed is shared: nobody can say what it would hold now without living their transactions again, so that several readings are
 tried, and only what all of them agree on is known.
-Source: ONC-29; EIP-1898 for asking by hash.
+Source: ONC-29.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from chain.calldata import hex_bytes, hex_int
+from chain.evm.local import ETH, LocalEvm
 from chain.header import Header
-from chain.rpc import RpcDoor, RpcRefused
 from chain.simulate import BALANCE, SlotWrite
-from ledgers.errors import ChainFault
 
 Place = tuple[str, str]
 """Contract and slot, or `balance` for its ETH."""
@@ -26,9 +23,6 @@ Reading = tuple[SlotWrite, ...]
 
 SHARED_STATE, CHANCE = "shared_state", "chance"
 """Why a result is not known: the readings of words that others changed do not agree, or it hangs on chance."""
-SLOADS_CODE = "0x5f5b36811460135780355481526020016001565b365ff3"
-"""Code that returns the words of all slots in its calldata."""
-SLOTS_PER_CALL, GAS_PER_SLOT, GAS_BASE = 512, 3_000, 100_000
 WORD_MAX = 2**256 - 1
 NUMBER_BITS, STEP_BITS, PART_BITS = 128, 64, 3
 """A word is taken for a number that grows when it is below 128 bits, or moved by fewer than 64 bits or less than an eighth of itself."""
@@ -54,51 +48,18 @@ class Word:
         return self.contract, self.slot
 
 
-class Look:
-    """What the chain holds in the places of some words at a block, as questions that any batch may carry."""
-
-    def __init__(self, words: Iterable[Word], pin: Header) -> None:
-        slots: dict[str, list[str]] = {}
-        self._purses: list[str] = []
-        for contract, slot in dict.fromkeys(word.place for word in words):
-            if slot == BALANCE:
-                self._purses.append(contract)
-            else:
-                slots.setdefault(contract, []).append(slot)
-        self._chunks = [
-            (contract, each[start : start + SLOTS_PER_CALL]) for contract, each in slots.items() for start in range(0, len(each), SLOTS_PER_CALL)
-        ]
-        at = {"blockHash": pin.block_hash}
-        self.requests: list[tuple[str, list[Any]]] = [("eth_call", [_sloads(*chunk), at, {chunk[0]: {"code": SLOADS_CODE}}]) for chunk in self._chunks]
-        self.requests += [("eth_getBalance", [address, at]) for address in self._purses]
-
-    def read(self, answers: Sequence[Any]) -> dict[Place, int]:
-        """What is held, by place; one answer for each request. Raises: ChainFault."""
-        if any(isinstance(answer, RpcRefused) for answer in answers):
-            raise ChainFault("node_error", "the node does not tell what the chain holds in the wallet's words")
-        found: dict[Place, int] = {}
-        for (contract, chunk), answer in zip(self._chunks, answers, strict=False):
-            told = hex_bytes(answer)
-            if len(told) != 32 * len(chunk):
-                raise ChainFault("bad_answer", f"expected {len(chunk)} words of {contract}")
-            found |= {(contract, slot): int.from_bytes(told[32 * at : 32 * at + 32]) for at, slot in enumerate(chunk)}
-        return found | {(address, BALANCE): hex_int(answer) for address, answer in zip(self._purses, answers[len(self._chunks) :], strict=True)}
-
-
-async def look(rpc: RpcDoor, words: Iterable[Word], pin: Header) -> dict[Place, int]:
-    """Look by a round trip of its own; none for nothing. Raises: ChainFault."""
-    asked = Look(words, pin)
-    return asked.read(await rpc.batch(asked.requests) if asked.requests else [])
+async def look(evm: LocalEvm, words: Iterable[Word], pin: Header) -> dict[Place, int]:
+    """What the chain holds in the places of some words at a block. Raises: ChainFault."""
+    places = {word.place: (int(word.contract, 16), ETH if word.slot == BALANCE else int(word.slot, 16)) for word in words}
+    if not places:
+        return {}
+    known = await evm.look(pin.block_hash, places.values())
+    return {place: known.accounts[at[0]].balance if at[1] == ETH else known.words[at] for place, at in places.items()}
 
 
 def own(words: Iterable[Word]) -> Reading:
     """The wallet's own reading: what words would hold had nobody else written them."""
     return tuple(_write(word, word.value) for word in words)
-
-
-def _sloads(contract: str, slots: Sequence[str]) -> dict[str, str]:
-    gas = GAS_BASE + GAS_PER_SLOT * len(slots)
-    return {"to": contract, "data": "0x" + "".join(slot[2:] for slot in slots), "gas": hex(gas)}
 
 
 def begun(words: Iterable[Word], chain: Mapping[Place, int]) -> dict[Place, int]:

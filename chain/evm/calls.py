@@ -37,6 +37,7 @@ from chain.evm.rules import (
     NotCoveredHere,
     words_of,
 )
+from chain.evm.state import NONCE_UNTOLD
 
 if TYPE_CHECKING:
     from chain.evm.frame import Frame, Run
@@ -209,6 +210,8 @@ def _create(f: Frame, value: int, since: int, size: int, salt: int | None) -> No
     f.reach(since, size)
     f.charge(GAS_CREATE + (GAS_INIT_WORD + (0 if salt is None else GAS_HASH_WORD)) * words_of(size))
     code, nonce = f.read(since, size), state.nonce(f.address)
+    if nonce == NONCE_UNTOLD:
+        raise NotCoveredHere("a contract creates another, and its nonce was not asked for")
     f.returned = b""
     if f.depth >= DEPTH_MAX or state.balance(f.address) < value or nonce >= NONCE_MAX:
         return f.stack.append(0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from chain.evm.execute import LocalCall, Outcome, Touched, chain_of, execute, le
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.program import Program
 from chain.evm.rules import WORK_MAX, NotCoveredHere
-from chain.evm.state import Missing, Word
+from chain.evm.state import Known, Missing, Word
 from chain.evm.witness import Witness, witness_of
 from chain.rpc import RpcDoor, RpcRefused
 from chain.simulate import NATIVE_LOG, CallAnswer, Handle, Simulated, Simulation, log_told
@@ -29,6 +29,8 @@ PATIENCE, ROUNDS_PATIENT, MISSING_MAX = 24, 4, 4_096
 """Accounts and words that may be missing in one run, twice as many after each four, and how many in any."""
 PINNED_KEPT, HINTS_KEPT, PROGRAMS_KEPT = 16, 1_024, 1_024
 
+ETH = -1
+"""Stands for a slot where an account's balance is meant."""
 Kind = tuple[str, str]
 """Whom a call calls, and with which selector."""
 
@@ -78,6 +80,7 @@ class LocalEvm:
         self._door, self._chain_id, self._apart = door, chain_id, apart
         self._codes = Codes()
         self._pinned: OrderedDict[tuple[str, bool], Pinned] = OrderedDict()
+        self._headers: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._programs: dict[bytes, Program] = {}
         self._hints: OrderedDict[Kind, tuple[frozenset[int], frozenset[Word]]] = OrderedDict()
 
@@ -105,6 +108,17 @@ class LocalEvm:
         except RpcRefused as refused:
             return NotCovered(f"the node refused: {refused.message}")
 
+    async def look(self, block_hash: str, places: Iterable[Word]) -> Known:
+        """What a block's state holds in some words, as the node tells it; places of slot `ETH` are balances. Raises: ChainFault."""
+        wanted = set(places)
+        try:
+            pinned, _ = await self._at(block_hash, False)
+            missing = Missing({address for address, _ in wanted}, {place for place in wanted if place[1] != ETH})
+            await pinned.fetch(self._door, missing, self._codes)
+        except (NotCoveredHere, RpcRefused) as reason:
+            raise ChainFault("node_error", f"the node does not tell what the chain holds: {reason}") from None
+        return pinned.known
+
     async def _run(self, block_hash: str, blocks: list[dict[str, Any]], proven: bool) -> Executed | NotCovered:
         pinned, trips = await self._at(block_hash, proven)
         chain = chain_of(pinned.header, self._chain_id)
@@ -125,10 +139,19 @@ class LocalEvm:
                 return Executed(outcome.calls, trips, pinned, self._chain_id, blocks, outcome.touched, outcome.saw_chance)
         return NotCovered(f"after {ROUNDS_MAX} rounds it still asked for more")
 
+    def see(self, header: Any) -> None:
+        """Keep a header as a node wrote it, so that it need not be asked for again; it is held to its hash when it is used."""
+        if isinstance(header, dict) and isinstance(header.get("hash"), str):
+            self._headers[header["hash"]] = header
+            while len(self._headers) > PINNED_KEPT:
+                self._headers.popitem(last=False)
+
     async def _at(self, block_hash: str, proven: bool) -> tuple[Pinned, int]:
         found, trips = self._pinned.get((block_hash, proven)), 0
         if found is None:
-            found, trips = self._pinned.setdefault((block_hash, proven), await Pinned.at(self._door, block_hash, proven=proven)), 1
+            seen = self._headers.get(block_hash)
+            begun = await Pinned.at(self._door, block_hash, proven=proven, header=seen)
+            found, trips = self._pinned.setdefault((block_hash, proven), begun), 0 if seen else 1
             while len(self._pinned) > PINNED_KEPT:
                 self._pinned.popitem(last=False)
         self._pinned.move_to_end((block_hash, proven))

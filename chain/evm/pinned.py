@@ -41,6 +41,10 @@ class Codes:
         self.seen: dict[int, bytes] = {}
         """Code hashes by address; only a guess for another block."""
 
+    def had_code(self, address: int) -> bool:
+        """Whether an address had code when it was last seen."""
+        return self.seen.get(address, CODE_EMPTY) != CODE_EMPTY
+
     def get(self, code_hash: bytes) -> bytes | None:
         found = self._codes.get(code_hash)
         if found is not None:
@@ -70,9 +74,11 @@ class Pinned:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
-    async def at(cls, door: RpcDoor, block_hash: str, *, proven: bool) -> Pinned:
-        """Begin with the header alone. Raises: ChainFault, NotCoveredHere where a header is written in a way unknown here."""
-        answer = await door.call("eth_getBlockByHash", [block_hash, False])
+    async def at(cls, door: RpcDoor, block_hash: str, *, proven: bool, header: Any = None) -> Pinned:
+        """Begin with the header alone, as a node wrote it where that was seen already.
+
+        Raises: ChainFault, NotCoveredHere where a header is written in a way unknown here."""
+        answer = header or await door.call("eth_getBlockByHash", [block_hash, False])
         if not isinstance(answer, dict):
             raise ChainFault("behind", "the node does not know the pinned block")
         return cls(_header_of(answer, bytes.fromhex(block_hash[2:])), proven=proven)
@@ -109,7 +115,8 @@ class Pinned:
         accounts = [*missing.accounts, *sorted({address for address, _ in missing.words} - missing.accounts - self.known.accounts.keys())]
         unread = list(dict.fromkeys([*missing.codes, *(address for address in accounts if self._unseen(address, codes))]))
         at = {"blockHash": "0x" + self.header.block_hash.hex()}
-        question = (Proofs if self.proven else Question)(accounts, sorted(missing.words), at)
+        words = sorted(missing.words)
+        question = Proofs(accounts, words, at) if self.proven else Question(accounts, words, {address for address in accounts if codes.had_code(address)}, at)
         asked = question.requests()
         code_asked: list[Request] = [("eth_getCode", [f"0x{address:040x}", at]) for address in unread]
         blocks_asked: list[Request] = [("eth_getBlockByNumber", [hex(height), False]) for height in self._blocks_to(missing.blocks)]

@@ -24,11 +24,13 @@ class Account(NamedTuple):
     """What the chain holds of an address; one that does not exist has nothing."""
 
     nonce: int
+    """NONCE_UNTOLD of a contract whose state was only told."""
     balance: int
     storage_root: bytes
     code_hash: bytes
 
 
+NONCE_UNTOLD = -1
 NOBODY = Account(0, 0, b"", CODE_EMPTY)
 
 

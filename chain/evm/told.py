@@ -7,13 +7,13 @@ Source: the execution API's `eth_simulateV1`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chain.address import derived
 from chain.calldata import hex_bytes, hex_int
 from chain.evm.rules import CODE_EMPTY
-from chain.evm.state import Account, Word
+from chain.evm.state import NONCE_UNTOLD, Account, Word
 from ledgers.errors import ChainFault
 
 if TYPE_CHECKING:
@@ -30,10 +30,11 @@ Request = tuple[str, list[Any]]
 
 
 class Question:
-    """One request for accounts and words."""
+    """One request for accounts and words; the nonces of contracts are not asked for, since only those that create others need them."""
 
-    def __init__(self, accounts: Sequence[int], words: Sequence[Word], at: dict[str, str]) -> None:
+    def __init__(self, accounts: Sequence[int], words: Sequence[Word], contracts: Collection[int], at: dict[str, str]) -> None:
         self._accounts, self._at = accounts, at
+        self._others = [address for address in accounts if address not in contracts]
         self._slots: dict[int, list[int]] = {}
         for address, slot in words:
             self._slots.setdefault(address, []).append(slot)
@@ -43,7 +44,7 @@ class Question:
         calls = [_call(f"0x{address:040x}", slots, GAS_PER_WORD) for address, slots in self._slots.items()]
         first = {"stateOverrides": {READER: {"code": READ_ACCOUNTS}}, "calls": [_call(READER, self._accounts, GAS_PER_ACCOUNT)]}
         body = {"blockStateCalls": [first, {"stateOverrides": codes, "calls": calls}], "validation": False}
-        nonces: list[Request] = [("eth_getTransactionCount", [f"0x{address:040x}", self._at]) for address in self._accounts]
+        nonces: list[Request] = [("eth_getTransactionCount", [f"0x{address:040x}", self._at]) for address in self._others]
         return [("eth_simulateV1", [body, self._at]), *nonces]
 
     def read(self, answers: Sequence[Any], pinned: Pinned) -> None:
@@ -53,9 +54,10 @@ class Question:
         if not isinstance(blocks, list) or len(blocks) != 2:
             raise ChainFault("bad_answer", "expected two simulated blocks")
         (facts,), words = _returned(blocks[0], [2 * len(self._accounts)]), _returned(blocks[1], [len(slots) for slots in self._slots.values()])
-        for place, (address, nonce) in enumerate(zip(self._accounts, nonces, strict=True)):
+        told = {address: hex_int(nonce) for address, nonce in zip(self._others, nonces, strict=True)}
+        for place, address in enumerate(self._accounts):
             balance, code_hash = facts[2 * place : 2 * place + 2]
-            known.accounts[address] = Account(hex_int(nonce), balance, b"", code_hash.to_bytes(32) if code_hash else CODE_EMPTY)
+            known.accounts[address] = Account(told.get(address, NONCE_UNTOLD), balance, b"", code_hash.to_bytes(32) if code_hash else CODE_EMPTY)
         for (address, slots), values in zip(self._slots.items(), words, strict=True):
             known.words |= {(address, slot): value for slot, value in zip(slots, values, strict=True)}
 

@@ -8,6 +8,7 @@ Source: 001 §2.2; design §6; ONC-05 to ONC-11, ONC-24.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +22,7 @@ from chain.router import sell_routes
 from chain.rpc import RpcDoor
 from chain.simulate import GAS_POOL, Simulated, Simulation, SimulationRefused, SlotWrite, answered
 from chain.trade import INCONSISTENT, PROVEN, UNREPEATABLE, Echo, Purse, evidence
-from chain.words import CHANCE, SHARED_STATE, Look, Place, Reading, Word, readings
+from chain.words import CHANCE, SHARED_STATE, Place, Reading, Word, look, readings
 from chain.words import own as own_reading
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
@@ -77,6 +78,7 @@ class Desk:
     """Whether the order at hand is compared with what another lane says."""
     decimals: dict[str, int | None] = field(default_factory=dict)
     _head: int = -1
+    _pinning: asyncio.Future[Pin] | None = None
 
     def __post_init__(self) -> None:
         self.slots = SlotBook(self.rpc, self.network.reader)
@@ -106,9 +108,14 @@ class Desk:
     # --- the block to stand on --------------------------------------------------------------------------------------
 
     async def pin(self) -> Pin:
-        """Choose the newest block that can be pinned reliably (ONC-07, ONC-10).
+        """Choose the newest block that can be pinned reliably (ONC-07, ONC-10); whoever asks while one is being chosen gets that one.
 
         Raises: ChainFault when every lane is dead, lying or behind."""
+        if self._pinning is None or self._pinning.done():
+            self._pinning = asyncio.ensure_future(self._pin())
+        return await asyncio.shield(self._pinning)
+
+    async def _pin(self) -> Pin:
         fault: ChainFault | None = None
         for _ in self.rpc.lanes:
             try:
@@ -129,9 +136,11 @@ class Desk:
         wanted = max(head.block - depth, 0)
         header = read(answers[1], guess) if wanted == guess else head
         if header.block != wanted:
-            (answer,) = await self.rpc.batch([header_request(wanted)])
-            header = read(answer, wanted)
+            answers = await self.rpc.batch([header_request(wanted)])
+            header = read(answers[0], wanted)
         self._check_lag(header, depth)
+        for answer in answers:
+            self.evm.see(answer)
         return Pin(
             block=header.block, block_hash=header.block_hash, block_ts_s=header.ts_s,
             base_fee_wei=Wei(header.base_fee_wei), head_block=head.block, lane=self.rpc.lane,
@@ -216,9 +225,9 @@ class Desk:
     async def sales(self, purse: Purse, book: Book, header: Header, words: Sequence[Word] = ()) -> tuple[list[Sale], dict[Place, int]]:
         """Every holding on its way out, with its candidate routes; and what the chain holds where words are. Raises: ChainFault."""
         tokens = [holding.token for holding in book.holdings]
-        asked, where = self._amounts_asked(purse, tokens, header), Look(words, header)
-        requests = [*(part.simulation.request() for part in asked), *where.requests]
-        answers = await self.rpc.batch(requests) if requests else []
+        asked = self._amounts_asked(purse, tokens, header)
+        looking = look(self.evm, words, header)
+        answers, looked = await asyncio.gather(self.rpc.batch([part.simulation.request() for part in asked]), looking) if asked else ([], await looking)
         told = {token: raw for part, answer in zip(asked, answers, strict=False) for token, raw in part.heard(answer).items()}
         sales = []
         for holding in book.holdings:
@@ -226,7 +235,7 @@ class Desk:
             amount_raw = int(holding.units_raw) if cause or said is None else said
             routes = sell_routes(self.network, self.graph, holding.token, amount_raw, purse.wallet) if amount_raw else ()
             sales.append(sale_of(holding, amount_raw, cause, routes, self.best_route.get(holding.token)))
-        return sales, where.read(answers[len(asked) :])
+        return sales, looked
 
     def amounts_asked(self, purse: Purse, tokens: Sequence[str], header: Header) -> Amounts:
         """What the wallet holds of some tokens, as a question."""

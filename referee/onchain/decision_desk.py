@@ -19,7 +19,7 @@ from chain.rpc import RpcRefused
 from chain.second_look import smaller_sales
 from chain.simulate import Simulation, SimulationRefused, answered
 from chain.trade import PROVEN, REVERTED, Echo, Held, Purse
-from chain.words import Look, Place, begun, own, readings
+from chain.words import Place, begun, look, own, readings
 from chain.written import Market
 from ledgers.errors import ChainFault
 from ledgers.events import Event
@@ -64,8 +64,8 @@ class DecisionDesk:
         self._claims: dict[tuple[str, str], tuple[int, str]] = {}
         """Token units sold on a claim and its cause, by ledger and token."""
         self._echo: Echo | None = None
-        self._looked: dict[Place, int] | None = None
-        """What the chain holds in the places of all words carried, when it was looked at."""
+        self._held: dict[tuple[Purse, str], int | None] = {}
+        """Token units by wallet, as it stood, and token."""
         self._telling = Telling(desk.evm, desk.rpc, Market(desk.network, desk.graph))
         self.filled: dict[str, Route] = {}
         """Routes that headline filled at, by order id."""
@@ -88,7 +88,7 @@ class DecisionDesk:
             return Refereed(tuple(done.events), done.blobs)
         refused, variants = await self._admitted(asked, books, order_id)
         boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked)) for variant in variants]
-        await self._take_rows(boards)
+        await asyncio.gather(self._take_rows(boards), self._look())
         await self._tell(boards, order_id)
         events: list[Event] = [*refused]
         blobs: dict[str, bytes] = {}
@@ -151,23 +151,8 @@ class DecisionDesk:
         return Purse(self._wallet, int(opening.eth_wei), own(opening.words), self._prefix[ledger], self._echo)
 
     async def _look(self) -> dict[Place, int]:
-        """What the chain holds where the wallet wrote, looked at once a decision; what was written since stands on the same block."""
-        if self._looked is None:
-            asked = self._to_look()
-            self._looked = asked.read(await self._desk.rpc.batch(asked.requests) if asked.requests else [])
-        return self._looked
-
-    def _to_look(self) -> Look:
-        return Look((word for book in self._opening.values() for word in book.words), self._header)
-
-    async def _batch(self, requests: Sequence[tuple[str, list[Any]]]) -> list[Any]:
-        """Ask in one round trip, with what is still to be looked at. Raises: ChainFault."""
-        if self._looked is not None:
-            return await self._desk.rpc.batch(requests) if requests else []
-        asked = self._to_look()
-        answers = await self._desk.rpc.batch([*requests, *asked.requests]) if requests or asked.requests else []
-        self._looked = asked.read(answers[len(requests) :])
-        return answers[: len(requests)]
+        """What the chain holds where the wallet wrote before; what was written since stands on the same block."""
+        return await look(self._desk.evm, (word for book in self._opening.values() for word in book.words), self._header)
 
     async def _held_raw(self, purse: Purse, book: Book, token: str) -> int:
         """Token units that a holding comes to now, as the token itself says; the book's own count where it does not say."""
@@ -175,9 +160,9 @@ class DecisionDesk:
         assert holding is not None
         if book.unproven(token):
             return int(holding.units_raw)
-        asked = self._desk.amounts_asked(purse, (token,), self._header)
-        (answer,) = await self._batch([asked.simulation.request()])
-        told = asked.heard(answer)[token]
+        if (purse, token) not in self._held:
+            self._held[purse, token] = await self._desk.amount(purse, token, self._header)
+        told = self._held[purse, token]
         return int(holding.units_raw) if told is None else told
 
     # --- what rows wrote --------------------------------------------------------------------------------------------
@@ -245,7 +230,7 @@ class DecisionDesk:
             if rows.questions and not rows.variant.cause:
                 self._telling.begin(rows.questions[0].simulation)  # what promises most is mostly what fills
         try:
-            answers = iter(await self._batch(requests) if requests else [])
+            answers = iter(await self._desk.rpc.batch(requests) if requests else [])
         finally:
             await self._telling.settle()
         for rows in boards:

@@ -23,7 +23,7 @@ from referee.onchain.valuing import mark_after, trades_of
 
 FAULT = "fault"
 PIN_AGAIN_MS = 250
-"""Between looks for a block that is late enough."""
+"""Between looks for a block that is late enough; all who wait look at the same times."""
 QUIET_WAIT_MS_MAX = 2_000
 """Longest wait for the orders of others before own impact is simulated all the same."""
 PIN_WAIT_MS_MAX = 30_000
@@ -103,7 +103,7 @@ async def _late_enough(live: LiveWindow, quoted: Pin) -> Pin:
             return pin
         if live.clock.monotonic_ms() >= give_up_ms:
             raise ChainFault("behind", f"block {pin.block} is {due_ms - pin.block_ts_s * 1_000} ms too early for the delay")
-        await live.alarm.until(live.clock.now_ms() + PIN_AGAIN_MS)
+        await live.alarm.until((live.clock.now_ms() // PIN_AGAIN_MS + 1) * PIN_AGAIN_MS)
 
 
 async def _orders(live: LiveWindow, run_id: str, ledger: str, tick: int, quoted: Pin, pin: Pin, followed: Sequence[Followed]) -> None:

@@ -181,7 +181,7 @@ class LiquidityDesk:
     async def _words(self, at: Sitting, proof: OpeningProof | ClosingProof, done: Simulated, carried: Sequence[Word]) -> tuple[Word, ...] | None:
         """Every word that opening or closing a position wrote beside the market's; none where that is not told. Raises: ChainFault."""
         balances = [Word(slot.contract, slot.slot, 0, 0) for slot in (await self._slots(proof.pool, at)).values()]
-        started = begun(carried, await look(self.rpc, balances, at.header))
+        started = begun(carried, await look(self.evm, balances, at.header))
         executed = alike(await self.evm.run(proof.simulation, proven=False), done)
         if isinstance(executed, Untold):
             return None
@@ -275,7 +275,7 @@ class LiquidityDesk:
             return ()
         slots = await self._slots(proof.pool, at)
         sides = {asset: raw for asset, raw in exit_.sides if asset != ETH}
-        chain = begun(book.words, await look(self.rpc, (Word(slots[token].contract, slots[token].slot, 0, 0) for token in sides), at.header))
+        chain = begun(book.words, await look(self.evm, (Word(slots[token].contract, slots[token].slot, 0, 0) for token in sides), at.header))
         held = {word.place: word.value for word in book.words}
         balances = []
         for token, raw in sides.items():
