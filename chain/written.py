@@ -19,7 +19,7 @@ from typing import Any
 from eth_utils import keccak
 
 from chain import calldata
-from chain.evm import Executed, LocalCall, LocalEvm, NotCovered, difference
+from chain.evm import Executed, LocalCall, LocalEvm, NotCovered
 from chain.evm.execute import Write
 from chain.network import Network
 from chain.pools import NATIVE, PoolGraph
@@ -109,13 +109,12 @@ class Asked:
     positions: bool = False
 
 
-def alike(found: Executed | NotCovered, done: Simulated) -> Executed | Untold:
-    """Hold what was run here to the node's answer."""
+async def alike(evm: LocalEvm, found: Executed | NotCovered, done: Simulated) -> Executed | Untold:
+    """Hold what was run here to the node's answer. Raises: ChainFault."""
     if isinstance(found, NotCovered):
         return Untold(f"not told: {found.reason}"[:120])
-    if differs := difference(found, done):
-        return Untold(f"not told: {differs}"[:120])
-    return found
+    found, differs = await evm.held_to(found, done.rows)
+    return Untold(f"not told: {differs}"[:120]) if differs else found
 
 
 async def told(evm: LocalEvm, market: Market, asked: Asked, executed: Executed, begun: Mapping[Place, int], enough_wei: int) -> Told | Untold:
@@ -199,7 +198,7 @@ async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs:
     questions = [*pairs, *((token, asked.simulation.network.reader) for token in strangers)]
     block, first = asked.sent[0]
     last = asked.sent[-1][1]
-    blocks = deepcopy(asked.simulation.blocks[: block + 1])
+    blocks = deepcopy(executed.blocks[: block + 1])
     here = blocks[block]
     views = [_view(here, token, owner, asked.simulation) for token, owner in questions]
     here["calls"] = [*here["calls"][:first], *views, *here["calls"][first : last + 1], *views]
@@ -219,13 +218,13 @@ async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs:
         elif own and (told := _balance(was)) is not None and (then := _balance(now)) is not None:
             words |= {place: _unmoved(changed[place].after, told, then) for place in own}
             mixed.append((pair, told))
-    return await _verified(evm, asked, words, mixed) if mixed else words
+    return await _verified(evm, asked, executed, words, mixed) if mixed else words
 
 
-async def _verified(evm: LocalEvm, asked: Asked, words: Balances, mixed: Sequence[tuple[tuple[str, str], int]]) -> Balances | Untold:
+async def _verified(evm: LocalEvm, asked: Asked, executed: Executed, words: Balances, mixed: Sequence[tuple[tuple[str, str], int]]) -> Balances | Untold:
     """The same where tokens tell the balances from before through the words to be carried."""
     block, last = asked.sent[-1]
-    blocks = deepcopy(asked.simulation.blocks[: block + 1])
+    blocks = deepcopy(executed.blocks[: block + 1])
     blocks[block]["calls"] = blocks[block]["calls"][: last + 1]
     header = dict(blocks[block]["blockOverrides"])
     header |= {name: hex(int(header[name], 16) + 1) for name in ("number", "time")}

@@ -60,6 +60,10 @@ class LocalLog:
     data: bytes
 
 
+L1_GAS = "l1Gas"
+"""What a call is charged for the chain beneath, before it begins."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalCall:
     """What one call did."""
@@ -216,19 +220,20 @@ def _transact(state: State, around: Surroundings, call: Mapping[str, str], progr
     price = int(call["maxFeePerGas"], 16)
     state.begin()
     intrinsic, floor = intrinsic_gas(data)
-    _admit(state, around, sender, limit, price, value, max(intrinsic, floor))
+    beneath = int(call.get(L1_GAS, "0x0"), 16)
+    _admit(state, around, sender, limit, price, value, max(intrinsic, floor) + beneath)
     run = Run(state, around, sender, price, programs=programs, work=work)
     state.set_balance(sender, state.balance(sender) - limit * price)
     state.set_nonce(sender, state.nonce(sender) + 1)
     for address in (sender, target, around.coinbase, *PRECOMPILES):
         state.warm_address(address)
-    ok, left, output = _run(run, sender, target, value, data, limit - intrinsic)
-    spent = limit - left
-    used = max(spent - min(spent // REFUND_PART, run.refund), floor)
+    ok, left, output = _run(run, sender, target, value, data, limit - beneath - intrinsic)
+    spent = limit - beneath - left
+    used = max(spent - min(spent // REFUND_PART, run.refund), floor) + beneath
     state.set_balance(sender, state.balance(sender) + (limit - used) * price)
     state.end()
     run.spend(spent)
-    return _call(state, run, ok, used, max(spent, floor), output), run.work
+    return _call(state, run, ok, used, max(spent, floor) + beneath, output), run.work
 
 
 def _admit(state: State, around: Surroundings, sender: int, limit: int, price: int, value: int, least: int) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chain.evm.execute import LocalCall, Outcome, Touched, chain_of, execute, least_gas
+from chain.evm.l1_gas import Charged, charged, charges_in, with_charges
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.program import Program
 from chain.evm.rules import WORK_MAX, NotCoveredHere
@@ -59,6 +60,11 @@ class Executed:
     def __getitem__(self, handle: Handle) -> LocalCall:
         return self.calls[handle[0]][handle[1]]
 
+    @property
+    def charges(self) -> Charged:
+        """The L1 part of each call's gas."""
+        return charges_in(self.blocks)
+
     def witness(self) -> Witness:
         """Everything that is needed to run it again offline; only a run on proven state has one."""
         if not self.pinned.proven:
@@ -84,11 +90,23 @@ class LocalEvm:
         self._programs: dict[bytes, Program] = {}
         self._hints: OrderedDict[Kind, tuple[frozenset[int], frozenset[Word]]] = OrderedDict()
 
-    async def run(self, simulation: Simulation, *, proven: bool = True) -> Executed | NotCovered:
-        """Run a simulation on proven state, or on state as the node tells it, which is quicker.
+    async def run(self, simulation: Simulation, *, proven: bool = True, charges: Charged = ()) -> Executed | NotCovered:
+        """Run a simulation on proven state, or on state as the node tells it, which is quicker; `charges` is the L1 part of each call's gas.
 
         Raises: ChainFault when the node fails, or sends what proves nothing."""
-        return await self.run_blocks(simulation.pin.block_hash, deepcopy(simulation.blocks), proven=proven)
+        blocks = deepcopy(simulation.blocks)
+        return await self.run_blocks(simulation.pin.block_hash, with_charges(blocks, charges) if charges else blocks, proven=proven)
+
+    async def held_to(self, found: Executed, rows: Sequence[Sequence[CallAnswer]]) -> tuple[Executed, str]:
+        """Hold a run to a node's answers, where the chain charges for the one beneath with what the node charged for it.
+
+        Shapes: beside it the first difference, empty where there is none. Raises: ChainFault as `run` does."""
+        differs = difference_of(found.calls, rows)
+        more = charged(found.calls, rows) if differs and found.pinned.header.nitro else None
+        if more is None:
+            return found, differs
+        again = await self.run_blocks("0x" + found.pinned.header.block_hash.hex(), with_charges(found.blocks, more), proven=found.pinned.proven)
+        return (found, differs) if isinstance(again, NotCovered) else (again, difference_of(again.calls, rows))
 
     async def prove(self, executed: Executed) -> Executed | NotCovered:
         """Run again on proven state what was run on state as told. Raises: ChainFault when it then does something else."""

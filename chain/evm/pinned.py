@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eth_hash.auto import keccak
@@ -81,7 +81,7 @@ class Pinned:
         answer = header or await door.call("eth_getBlockByHash", [block_hash, False])
         if not isinstance(answer, dict):
             raise ChainFault("behind", "the node does not know the pinned block")
-        return cls(_header_of(answer, bytes.fromhex(block_hash[2:])), proven=proven)
+        return cls(_header_of(answer, bytes.fromhex(block_hash[2:]), proven=proven), proven=proven)
 
     def __post_init__(self) -> None:
         known, self.ancestors = self.ancestors, []
@@ -163,11 +163,14 @@ class Pinned:
         return list(range(newest, max(min(heights), newest - BLOCK_HASHES), -1))
 
 
-def _header_of(answer: dict[str, Any], block_hash: bytes) -> ProvenHeader:
+def _header_of(answer: dict[str, Any], block_hash: bytes, *, proven: bool) -> ProvenHeader:
     written = _sealed(answer)
-    if keccak(written) != block_hash:
+    sealed = keccak(written)
+    if sealed == block_hash:
+        return header_by_hash(written, block_hash)
+    if proven:
         raise NotCoveredHere("the pinned block's header does not have its hash: it is not what it says, or has fields unknown here")
-    return header_by_hash(written, block_hash)
+    return replace(header_by_hash(written, sealed), block_hash=block_hash)
 
 
 def _sealed(answer: object) -> bytes:

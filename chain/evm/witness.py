@@ -16,7 +16,7 @@ import orjson
 from eth_hash.auto import keccak
 
 from chain.evm import serial
-from chain.evm.execute import LocalCall, Touched, chain_of, execute
+from chain.evm.execute import L1_GAS, LocalCall, Touched, chain_of, execute
 from chain.evm.pinned import Codes, Pinned
 from chain.evm.proofs import account_in, header_by_hash, nodes_of, word_in
 from ledgers.errors import ChainFault
@@ -111,6 +111,8 @@ def verify(blob: bytes, block_hash: str, codes: Iterable[bytes] = (), nodes: Ite
     except (ChainFault, KeyError) as error:
         raise WitnessWrong(f"its header, nodes or accounts do not hold: {error}") from None
     blocks = _blocks(witness.blocks)
+    if L1_GAS.encode() in witness.blocks and not pinned.header.nitro:
+        raise WitnessWrong("it charges for a chain beneath, which this chain does not")
     try:
         outcome = execute(chain_of(pinned.header, witness.chain_id), pinned.known, blocks, {})
     except (LookupError, ArithmeticError, ValueError, TypeError, AttributeError) as error:

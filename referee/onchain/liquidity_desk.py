@@ -182,7 +182,7 @@ class LiquidityDesk:
         """Every word that opening or closing a position wrote beside the market's; none where that is not told. Raises: ChainFault."""
         balances = [Word(slot.contract, slot.slot, 0, 0) for slot in (await self._slots(proof.pool, at)).values()]
         started = begun(carried, await look(self.evm, balances, at.header))
-        executed = alike(await self.evm.run(proof.simulation, proven=False), done)
+        executed = await alike(self.evm, await self.evm.run(proof.simulation, proven=False), done)
         if isinstance(executed, Untold):
             return None
         asked = Asked(proof.simulation, proof.sent, at.wallet, (proof.pool.token0, proof.pool.token1), positions=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chain.evm import Executed, LocalEvm, NotCovered
+from chain.evm.l1_gas import Charged
 from chain.gas import least_gas_of
 from chain.rpc import RpcDoor
 from chain.simulate import Simulated, Simulation, SimulationRefused, answered
@@ -60,7 +61,7 @@ class Telling:
         done = answered(trade.simulation, answer)
         self.begin(trade.simulation)
         try:
-            executed = alike(await self._runs[id(trade.simulation)][1], done)
+            executed = await alike(self.evm, await self._runs[id(trade.simulation)][1], done)
             written = await self._written(trade, executed, eth_wei)
         except ChainFault as fault:
             executed = written = refused(fault)
@@ -69,7 +70,7 @@ class Telling:
         if row.status != PROVEN and len(self.readings) == 1:
             return
         hangs = isinstance(executed, Untold) or executed.saw_chance
-        objection, gas = await self._objection(trade, done, hangs)
+        objection, gas = await self._objection(trade, done, () if isinstance(executed, Untold) else executed.charges, hangs)
         if objection is not None:
             rows.unknown(row, *objection)
             return
@@ -85,7 +86,7 @@ class Telling:
         asked = Asked(trade.simulation, trade.sent, trade.wallet, trade.route.tokens)
         return executed if isinstance(executed, Untold) else await told(self.evm, self.market, asked, executed, self.begun, eth_wei)
 
-    async def _objection(self, trade: TradeSimulation, done: Simulated, hangs: bool) -> tuple[tuple[str, int | None] | None, int]:
+    async def _objection(self, trade: TradeSimulation, done: Simulated, charges: Charged, hangs: bool) -> tuple[tuple[str, int | None] | None, int]:
         """Why the readings do not agree, and the least that came by any, where something came by all; `hangs` where it may hang on chance.
 
         Shapes: beside it the gas to charge, more than the most of them by as much as they differ."""
@@ -95,16 +96,16 @@ class Telling:
             if not number and not hangs:
                 continue
             again = trade.by_reading(writes, number + 1)
-            other = again.came(await self._run(again))
+            other = again.came(await self._run(again, charges))
             if other.result != came.result:
                 brought = [each.brought(trade.route.side) for each in (came, other)]
                 return (SHARED_STATE if number else CHANCE, None if None in brought else min(each or 0 for each in brought)), most
             most, least = max(most, other.swap_gas), min(least, other.swap_gas)
         return None, 2 * most - least
 
-    async def _run(self, trade: TradeSimulation) -> Any:
+    async def _run(self, trade: TradeSimulation, charges: Charged) -> Any:
         """Run one reading here, at the node where that cannot be. Raises: ChainFault."""
-        found = await self.evm.run(trade.simulation, proven=False)
+        found = await self.evm.run(trade.simulation, proven=False, charges=charges)
         if not isinstance(found, NotCovered):
             return found
         (answer,) = await self.rpc.batch([trade.simulation.request()])

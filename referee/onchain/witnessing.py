@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from chain.evm import LocalEvm, NotCovered, NotRecorded, Recorded, Witness, difference_from, recorded_in, shared
+from chain.evm import LocalEvm, NotCovered, NotRecorded, Recorded, Witness, recorded_in, shared
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.plain_text import plain_text
@@ -131,6 +131,7 @@ async def _witness(evm: LocalEvm, recorded: Recorded) -> Witness:
     found = await evm.run_blocks(recorded.block_hash, recorded.blocks)
     if isinstance(found, NotCovered):
         raise _Uncovered(found.reason)
-    if differs := difference_from(recorded, found.calls):
+    found, differs = await evm.held_to(found, recorded.rows)
+    if differs:
         raise _Uncovered(f"differs: {differs}")
     return await asyncio.to_thread(found.witness)

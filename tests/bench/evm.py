@@ -84,7 +84,7 @@ def _swap_over(ground: Ground, venue: str) -> Simulation | None:
 
 
 def _simulated(ground: Ground, route: Route) -> Simulation:
-    return TradeSimulation(ground.network, header_of_pin(ground.pin), Purse(WALLET, PURSE_WEI, ()), route, Held(0, 0, None)).simulation
+    return TradeSimulation(ground.network, header_of_pin(ground.pin), Purse(WALLET, PURSE_WEI, ()), route, Held(0, 0)).simulation
 
 
 async def _executed(evm: LocalEvm, simulation: Simulation, *, proven: bool) -> Executed:

@@ -73,7 +73,7 @@ class Search:
         slot = await ground.desk.slots.of(asked.token, WALLET, header)
         held = asked.amount if asked.side == "sell" else 0
         purse = Purse(WALLET, PURSE_WEI, (slot.write(held),) if slot else ())
-        trades = [TradeSimulation(ground.network, header, purse, route, Held(held, held, slot)) for route in routes]
+        trades = [TradeSimulation(ground.network, header, purse, route, Held(held, held)) for route in routes]
         found: list[int] = []
         for at in range(0, len(trades), REQUESTS_AT_ONCE):
             some = trades[at : at + REQUESTS_AT_ONCE]

@@ -64,7 +64,7 @@ class MarketStall:
         """A route's simulation for a wallet that holds so many units of its token."""
         slot = await self.slots.of(route.token, WALLET, self.pin)
         writes = (slot.write(units),) if slot and units else ()
-        held = Held(units if amount is None else amount, units, slot)
+        held = Held(units if amount is None else amount, units)
         return TradeSimulation(self.network, self.pin, Purse(WALLET, PURSE_WEI, writes), route, held)
 
     async def answers(self, *simulations: Simulation) -> list:

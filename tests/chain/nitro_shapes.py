@@ -19,6 +19,8 @@ NODE_INTERFACE = "0x00000000000000000000000000000000000000c8"
 ARB_GAS_INFO = "0x000000000000000000000000000000000000006c"
 INTERNAL_TX = "0x6a"
 HEADER_GAS_LIMIT = 2**50
+LATER_FORKS = ("withdrawals", "withdrawalsRoot", "blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot", "requestsHash")
+"""Of a header of Ethereum's that Nitro's does not have."""
 ESTIMATE_L1_COMPONENT = "0x77d488a2"
 PRICES_IN_WEI = "0x41b247a8"
 CURRENT_TX_L1_FEES = "0xc6f7de0e"
@@ -93,7 +95,7 @@ def gas_info(data: str, base_fee: int, l1_gas: int) -> str:
 def block(true: dict[str, Any], *, whole: bool) -> dict[str, Any]:
     """A block as Nitro tells it: it begins with a transaction of the system's own, and its header has more fields and another limit."""
     told = {
-        **true, "miner": POSTER, "gasLimit": hex(HEADER_GAS_LIMIT), "l1BlockNumber": l1_block(true["number"]), "difficulty": "0x1",
+        **{name: value for name, value in true.items() if name not in LATER_FORKS}, "miner": POSTER, "gasLimit": hex(HEADER_GAS_LIMIT), "l1BlockNumber": l1_block(true["number"]), "difficulty": "0x1",
         "sendCount": "0x0", "sendRoot": "0x" + "00" * 32, "nonce": "0x0000000000000001",
     }  # fmt: skip
     if number(true["number"]) == 0:

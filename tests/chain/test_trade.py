@@ -143,7 +143,7 @@ async def test_a_token_whose_slot_is_not_the_balance_is_unprovable(stall):
 async def test_an_earlier_order_that_no_longer_goes_through_is_a_fault(stall):
     route = stall.routes("buy", "LEAF", SPEND)[0]
     broken = Tx(stall.token("LEAF"), "0xdeadbeef", 100_000)
-    trade = TradeSimulation(stall.network, stall.pin, Purse(WALLET, PURSE_WEI, (), (broken,)), route, Held(0, 0, await stall.slot("LEAF")))
+    trade = TradeSimulation(stall.network, stall.pin, Purse(WALLET, PURSE_WEI, (), (broken,)), route, Held(0, 0))
     with pytest.raises(ChainFault, match="state_moved"):
         await stall.outcomes(trade)
 

@@ -9,7 +9,6 @@ import os
 
 import pytest
 
-from chain.balance_slot import SlotBook
 from chain.factories import ask_factories
 from chain.header import header_of, header_request
 from chain.lane import limits_of
@@ -70,9 +69,8 @@ async def test_a_buy_of_dollars_is_proven(door):
     for pool in await ask_factories(door, NETWORK, [NETWORK.usdg], pin.block):
         graph.add(pool)
     graph.states.update(await read_states(door, NETWORK, graph.pools.values(), pin.block))
-    slot = await SlotBook(door).of(NETWORK.usdg, WALLET, pin)
     routes = buy_routes(NETWORK, graph, NETWORK.usdg, SPEND_WEI, WALLET)
-    trades = [TradeSimulation(NETWORK, pin, Purse(WALLET, 10**18, ()), route, Held(0, 0, slot)) for route in routes]
+    trades = [TradeSimulation(NETWORK, pin, Purse(WALLET, 10**18, ()), route, Held(0, 0)) for route in routes]
     told = await door.batch([trade.simulation.request() for trade in trades])
     outcomes = [trade.outcome(answered(trade.simulation, answer)) for trade, answer in zip(trades, told, strict=True)]
     print(*((route.label, outcome) for route, outcome in zip(routes, outcomes, strict=True)), sep="\n")
