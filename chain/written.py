@@ -24,15 +24,15 @@ from chain.evm.execute import Write
 from chain.network import Network
 from chain.pools import NATIVE, PoolGraph
 from chain.simulate import BALANCE, TRANSFER_TOPIC, Handle, Simulated, Simulation, SlotWrite, lens_of, slot_override
-from chain.words import Place, Word
+from chain.words import WORD_MAX, Place, Word
 from ledgers.errors import ChainFault
 
 WORDS_MAX = 512
 """Words that one order may leave different beside the market's."""
 ASKED_MAX = 64
 """Balances of pools that are asked for in one order."""
-PARTS = 8
-"""A pool's word of shares may move by this part otherwise than its balance."""
+ROUNDING_RAW = 4
+"""Shares that a pool's word may move by otherwise than its balance, both being rounded."""
 VIEW_GAS = 2_000_000
 POOL_SWAPS = frozenset(
     keccak(text=signature)[:4]
@@ -62,6 +62,9 @@ class Untold:
     """Why that is not known."""
 
     reason: str
+
+
+UNTOLD_BALANCE = Untold("not told: more than a pool's balance is kept in its words")
 
 
 class Market:
@@ -210,39 +213,99 @@ async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs:
     changed = {(write.contract, write.slot): write for write in _net(executed, asked)}
     unknown = {token: _read(after[len(pairs) + at]) for at, token in enumerate(strangers)}
     words: dict[Place, int | None] = {}
-    mixed: list[tuple[tuple[str, str], int]] = []
+    odd: list[_Kept] = []
     for pair, was, now in zip(pairs, before, after, strict=False):
-        own = [place for place in _read(now) - unknown[pair[0]] if place in changed]
-        if len(own) == 1 and _moved_alike(changed[own[0]], was, now):
-            words[own[0]] = None
-        elif own and (told := _balance(was)) is not None and (then := _balance(now)) is not None:
-            words |= {place: _unmoved(changed[place].after, told, then) for place in own}
-            mixed.append((pair, told))
-    return await _verified(evm, asked, executed, words, mixed) if mixed else words
+        own = {place: changed[place] for place in _read(now) - unknown[pair[0]] if place in changed}
+        told, then = _balance(was), _balance(now)
+        if not own or told is None or then is None:
+            continue
+        kept = _Kept(*pair, own, then)
+        if kept.moved_alike(told):
+            words |= dict.fromkeys(own)
+        else:
+            odd.append(kept)
+    return await _apart(evm, asked, executed, words, odd) if odd else words
 
 
-async def _verified(evm: LocalEvm, asked: Asked, executed: Executed, words: Balances, mixed: Sequence[tuple[tuple[str, str], int]]) -> Balances | Untold:
-    """The same where tokens tell the balances from before through the words to be carried."""
-    block, last = asked.sent[-1]
-    blocks = deepcopy(executed.blocks[: block + 1])
-    blocks[block]["calls"] = blocks[block]["calls"][: last + 1]
-    header = dict(blocks[block]["blockOverrides"])
-    header |= {name: hex(int(header[name], 16) + 1) for name in ("number", "time")}
-    carried = slot_override([SlotWrite(*place, value) for place, value in words.items() if value is not None])
-    there: dict[str, Any] = {"blockOverrides": header, "stateOverrides": carried, "calls": []}
-    there["calls"] = [_view(there, token, holder, asked.simulation) for (token, holder), _ in mixed]
-    found = await evm.run_blocks(asked.simulation.pin.block_hash, [*blocks, there], proven=False)
-    if isinstance(found, NotCovered):
-        return Untold(f"not told: {found.reason}"[:120])
-    if [_balance(view) for view in found.calls[-1]] != [was for _, was in mixed]:
-        return Untold("not told: more than a pool's balance is kept in its words")
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A balance of the market's and the words that changed with it, which may hold something else too."""
+
+    token: str
+    holder: str
+    own: Mapping[Place, Write]
+    now: int
+
+    def moved_alike(self, was: int) -> bool:
+        """Whether a single word moved as the balance did, by a whole number of times as much; or in proportion, where it counts shares."""
+        if len(self.own) != 1 or self.now == was:
+            return False
+        (write,), grew = self.own.values(), self.now - was
+        by = write.after - write.before
+        times = _times(by, grew)
+        return times >= 1 and by == times * grew or times in (0, 1) and abs(by * was - write.before * grew) <= ROUNDING_RAW * max(was, write.before)
+
+    def as_before(self) -> dict[Place, int]:
+        return {place: write.before for place, write in self.own.items()}
+
+    def unmoved(self, was: int) -> Iterator[dict[Place, int]]:
+        """The words without what was moved, which may be in any of them and counted in smaller units than the balance is."""
+        grew = self.now - was
+        for place, write in self.own.items():
+            for times in dict.fromkeys((1, max(_times(write.after - write.before, grew), 1))):
+                if 0 <= (value := write.after - times * grew) <= WORD_MAX:
+                    yield {other: each.after for other, each in self.own.items()} | {place: value}
+
+
+async def _apart(evm: LocalEvm, asked: Asked, executed: Executed, words: Balances, odd: Sequence[_Kept]) -> Balances | Untold:
+    """The same with words that hold more than a balance, as far as the token tells through them what it would tell without what was moved."""
+    unmoved = await _told_with(evm, asked, executed, [(each, each.as_before()) for each in odd])
+    if isinstance(unmoved, Untold):
+        return unmoved
+    tries: list[tuple[_Kept, dict[Place, int]]] = []
+    for each, was in zip(odd, unmoved, strict=True):
+        if was is None:
+            return UNTOLD_BALANCE
+        if each.moved_alike(was):
+            words |= dict.fromkeys(each.own)
+        else:
+            tries += [(each, tried) for tried in each.unmoved(was)]
+    told = await _told_with(evm, asked, executed, tries)
+    if isinstance(told, Untold):
+        return told
+    for each, was in zip(odd, unmoved, strict=True):
+        fitting = [tried for (of, tried), balance in zip(tries, told, strict=True) if of is each and balance == was]
+        if fitting:
+            words |= fitting[0]
+        elif not each.own.keys() <= words.keys():
+            return UNTOLD_BALANCE
     return words
 
 
-def _unmoved(value: int, was: int, now: int) -> int:
-    """A word without what was moved, where its lower bits are the balance."""
-    lower = (1 << now.bit_length()) - 1
-    return value - now + was if now and value & lower == now and value - now + was >= 0 else value
+async def _told_with(
+    evm: LocalEvm, asked: Asked, executed: Executed, tries: Sequence[tuple[_Kept, dict[Place, int]]]
+) -> list[int | None] | Untold:
+    """What tokens tell of balances after the order, each with some words set otherwise."""
+    if not tries:
+        return []
+    block, last = asked.sent[-1]
+    blocks = deepcopy(executed.blocks[: block + 1])
+    blocks[block]["calls"] = blocks[block]["calls"][: last + 1]
+    header = blocks[block]["blockOverrides"]
+    for each, tried in tries:
+        header = header | {name: hex(int(header[name], 16) + 1) for name in ("number", "time")}
+        there: dict[str, Any] = {"blockOverrides": header, "stateOverrides": slot_override([SlotWrite(*place, value) for place, value in tried.items()])}
+        there["calls"] = [_view(there, each.token, each.holder, asked.simulation)]
+        blocks.append(there)
+    found = await evm.run_blocks(asked.simulation.pin.block_hash, blocks, proven=False)
+    if isinstance(found, NotCovered):
+        return Untold(f"not told: {found.reason}"[:120])
+    return [_balance(view) for row in found.calls[block + 1 :] for view in row]
+
+
+def _times(by: int, grew: int) -> int:
+    """How many times as much as a balance its word moved by, to the nearest whole number."""
+    return (2 * by + grew) // (2 * grew) if grew else 0
 
 
 def _balance(view: LocalCall) -> int | None:
@@ -270,18 +333,6 @@ def _net(executed: Executed, asked: Asked) -> Iterable[Write]:
 
 def _read(view: LocalCall) -> set[Place]:
     return {(read.contract, read.slot) for read in view.reads}
-
-
-def _moved_alike(write: Write, before: LocalCall, after: LocalCall) -> bool:
-    """Whether a word moved as the balance did: by as much, shifted or not; or in proportion, where it counts shares."""
-    was, now = _balance(before), _balance(after)
-    if was is None or now is None or was == now:
-        return False
-    by, grew = write.after - write.before, now - was
-    if by % grew == 0 and (times := by // grew) > 0 and times & (times - 1) == 0:
-        return True
-    left, right = write.after * was, write.before * now
-    return abs(left - right) * PARTS <= min(left, right)
 
 
 def refused(fault: ChainFault) -> Untold:

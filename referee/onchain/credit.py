@@ -219,7 +219,7 @@ def _no_row(board: BoardTaken, ledgers: Ledgers, ts_ms: int, lane_only: bool) ->
         limited = any(SALE_SIZE_LIMITED in row.flags for row in rows)
         return (reverted, _not_filled(board, ledgers, "reverted", f"{SALE_SIZE_LIMITED}: {row.reason}" if limited else row.reason, ts_ms))
     unknown = next((row for row in rows if row.status == UNPROVABLE), None)
-    if unknown is not None and (lane_only or unknown.quoted_raw):
+    if unknown is not None and (unknown.quoted_raw or lane_only and unknown.reason != LANE):
         return (_not_filled(board, ledgers, "unprovable", unknown.reason, ts_ms),)
     return (_not_filled(board, ledgers, "unprovable_no_quote", rows[0].reason, ts_ms),)
 

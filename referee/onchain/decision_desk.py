@@ -30,7 +30,7 @@ from referee.onchain.decision import CLOSE_LP, OPEN_LP
 from referee.onchain.events import HEADLINE, BoardTaken, FillCredited, GateTaken, LanesCompared, OrderAsked, Pin, Row
 from referee.onchain.gate import Gate
 from referee.onchain.liquidity_desk import Sitting
-from referee.onchain.rows import Rows, part_sale
+from referee.onchain.rows import METHOD_MISSING, Rows, part_sale
 from referee.onchain.second_opinion import LANES_DIFFER, SECOND_OPINION_MS, compare
 from referee.onchain.telling import Telling
 from referee.onchain.variant import Variant
@@ -88,8 +88,9 @@ class DecisionDesk:
             return Refereed(tuple(done.events), done.blobs)
         refused, variants = await self._admitted(asked, books, order_id)
         boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked)) for variant in variants]
-        await asyncio.gather(self._take_rows(boards), self._look())
-        await self._tell(boards, order_id)
+        looking = self._looking()
+        await self._take_rows(boards)
+        await self._tell(boards, order_id, looking)
         events: list[Event] = [*refused]
         blobs: dict[str, bytes] = {}
         if self._desk.compared():
@@ -150,9 +151,13 @@ class DecisionDesk:
         opening = self._opening[ledger]
         return Purse(self._wallet, int(opening.eth_wei), own(opening.words), self._prefix[ledger], self._echo)
 
-    async def _look(self) -> dict[Place, int]:
-        """What the chain holds where the wallet wrote before; what was written since stands on the same block."""
-        return await look(self._desk.evm, (word for book in self._opening.values() for word in book.words), self._header)
+    def _looking(self) -> asyncio.Future[dict[Place, int]]:
+        """Look at what the chain holds where the wallet wrote before; what was written since stands on the same block.
+
+        That it fails is told to whoever waits for it, and only then."""
+        looking = asyncio.ensure_future(look(self._desk.evm, (word for book in self._opening.values() for word in book.words), self._header))
+        looking.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return looking
 
     async def _held_raw(self, purse: Purse, book: Book, token: str) -> int:
         """Token units that a holding comes to now, as the token itself says; the book's own count where it does not say."""
@@ -161,17 +166,24 @@ class DecisionDesk:
         if book.unproven(token):
             return int(holding.units_raw)
         if (purse, token) not in self._held:
-            self._held[purse, token] = await self._desk.amount(purse, token, self._header)
+            try:
+                self._held[purse, token] = await self._desk.amount(purse, token, self._header)
+            except ChainFault as fault:
+                if fault.reason != METHOD_MISSING:
+                    raise
+                self._held[purse, token] = None  # a node that cannot simulate still quotes
         told = self._held[purse, token]
         return int(holding.units_raw) if told is None else told
 
     # --- what rows wrote --------------------------------------------------------------------------------------------
 
-    async def _tell(self, boards: Sequence[Rows], order_id: str) -> None:
+    async def _tell(self, boards: Sequence[Rows], order_id: str, looking: asyncio.Future[dict[Place, int]]) -> None:
         """Hold every row that may be filled to what running it here says, until nothing that may be filled is left unheld."""
         telling = self._telling
         for rows in boards:
-            opening, looked = self._opening[rows.variant.ledgers[0]].words, await self._look()
+            if not rows.ran:
+                continue
+            opening, looked = self._opening[rows.variant.ledgers[0]].words, await looking
             telling.begun, telling.readings = begun(rows.variant.book.words, looked), readings(opening, looked, self._header.ts_s)
             eth_wei, seen = int(rows.variant.book.eth_wei), set[tuple[str, str]]()
             while todo := [row for row in self._to_tell(rows, order_id) if (row.source, row.route) not in seen]:

@@ -130,8 +130,9 @@ class FurtherDecision(DecisionDesk):
             return self._stopped(refusal(*about, word, detail, now_ms))
         rows = Rows.of(self._desk.network, self._header, variant, self._ways(asked, fill, route))
         self._watch(rows)
+        looking = self._looking()
         await self._fill_rows([rows])
-        await self._tell([rows], fill.order_id)
+        await self._tell([rows], fill.order_id, looking)
         await self._tell_approvals(rows)
         rows.rows = [_named(row, way) for row, way in zip(rows.rows, rows.routes, strict=True)]
         board = self._board(rows, fill, earlier, quoted_pin)

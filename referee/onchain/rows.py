@@ -223,6 +223,11 @@ class Rows:
         """Whether our own router has a proven row."""
         return any(row.status == PROVEN for row in self.rows)
 
+    @property
+    def ran(self) -> bool:
+        """Whether any row went through in simulation, or reverted there."""
+        return any(row.status in (PROVEN, REVERTED) for row in self.rows) or any(rival.outcome.status == PROVEN for rival in self.rivals)
+
     def all_reverted(self) -> Route | None:
         """The first route of a sale of which nothing is proven and something reverted."""
         if self.variant.asked.side == "buy" or self.proven or any(rival.outcome.status == PROVEN for rival in self.rivals):

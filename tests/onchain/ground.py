@@ -18,13 +18,14 @@ from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK
 from referee.onchain.board import Desk
-from referee.onchain.book import BUY_UNPROVEN, Book, Books, asset_of
+from referee.onchain.book import BUY_UNPROVEN, Book, Books
 from referee.onchain.decision_desk import DecisionDesk, Refereed
-from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, OrderAsked, RouteReverted, RouteSimulated
+from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, OrderAsked, RouteReverted, RouteSimulated, WordKept
 from referee.onchain.marks import Valued
 from referee.onchain.rules import DEFAULT, Rules
 from tests.onchain.given import filled, opened, outcome, said, wei
 
+BALANCE_SHIFTS = (0, 8, 96, 128, 160)
 WALLET = "0x7c0ffee0000000000000000000000000000a11ce"
 
 
@@ -124,6 +125,19 @@ class Ground:
     def tokens_of(self, name: str, wallet: str) -> int:
         return int(self.chain.node.call("eth_call", [{"to": self.token(name), "data": encode("balanceOf(address)", wallet)}, "latest"]), 16)
 
+    def balance_word(self, token: str, wallet: str, amount: int) -> WordKept:
+        """The word in which a token holds an amount for a wallet that has none, found by setting one after another that the balance is read from."""
+        node, asked = self.chain.node, {"to": token, "data": encode("balanceOf(address)", wallet)}
+        rows = node.call("eth_createAccessList", [asked, "latest"])["accessList"]
+        for contract, slot in ((row["address"].lower(), slot) for row in rows for slot in row["storageKeys"]):
+            before = int(node.call("eth_getStorageAt", [contract, slot, "latest"]), 16)
+            for shift in BALANCE_SHIFTS:
+                value = f"0x{before | amount << shift:064x}"
+                told = node.call("eth_call", [asked, "latest", {contract: {"stateDiff": {slot: value}}}])
+                if int(told, 16) == amount:
+                    return WordKept(contract=contract, slot=slot, value=value, before=f"0x{before:064x}")
+        raise AssertionError(f"no single word holds the balances of {token}")
+
     def trips(self) -> list[Counter]:
         """Round trips since the last look, by method."""
         seen, self.wire.trips = [Counter(methods) for methods in self.wire.trips], []
@@ -206,12 +220,13 @@ class Run:
         twin.fold(self.events)
         return twin
 
-    def grant(self, name: str, units: int, *, shares: bool = False, cause: str = "", ledgers: tuple[str, ...] = LEDGERS) -> None:
-        """Book tokens that no buy brought about; nothing on the chain knows of them."""
+    def grant(self, name: str, units: int, *, cause: str = "", ledgers: tuple[str, ...] = LEDGERS) -> None:
+        """Book tokens that no buy brought about, with the word that holds them; with a `cause` as bought without proof, in no word."""
         token = self.ground.token(name)
-        asset = asset_of(token, shares)
         tag = f"{BUY_UNPROVEN}:{cause}" if cause else ""
-        self.fold([replace(filled({(BOOK, asset): units, ("market", asset): -units}, token=token, ledgers=ledgers, tag=tag), run_id=self.run_id)])
+        kept = () if cause else (self.ground.balance_word(token, self.wallet, self.held(name, ledgers[0]) + units),)
+        moves = {(BOOK, token): units, ("market", token): -units}
+        self.fold([replace(filled(moves, token=token, ledgers=ledgers, tag=tag), run_id=self.run_id, kept=kept)])
 
     def fold(self, events: Iterable[Event]) -> None:
         """Take events into the books."""
