@@ -255,7 +255,7 @@ def _buy_refusal(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row
 def _sell_refusal(board: BoardTaken, book: Book, row: Row) -> tuple[str, str]:
     if int(row.gas_wei) > _claim(row):
         return "gas_exceeds_value", f"gas {row.gas_wei} wei > {_claim(row)} wei that arrive"
-    needed = fee_wei(row.approve_gas + max(row.gas_limit, row.swap_gas), board.gas_price_wei)
+    needed = max(row.gas_wei, fee_wei(row.approve_gas + max(row.gas_limit, row.swap_gas), board.gas_price_wei))
     if needed > book.eth_wei:
         return "insufficient_eth", f"gas {needed} wei > {book.eth_wei} held"
     return "", ""

@@ -222,9 +222,13 @@ class Run:
 
     def grant(self, name: str, units: int, *, cause: str = "", ledgers: tuple[str, ...] = LEDGERS) -> None:
         """Book tokens that no buy brought about, with the word that holds them; with a `cause` as bought without proof, in no word."""
-        token = self.ground.token(name)
+        self.grant_token(self.ground.token(name), units, cause=cause, ledgers=ledgers)
+
+    def grant_token(self, token: str, units: int, *, cause: str = "", ledgers: tuple[str, ...] = LEDGERS) -> None:
+        """The same of a token by its address."""
         tag = f"{BUY_UNPROVEN}:{cause}" if cause else ""
-        kept = () if cause else (self.ground.balance_word(token, self.wallet, self.held(name, ledgers[0]) + units),)
+        had = self.book(ledgers[0]).held(token)
+        kept = () if cause else (self.ground.balance_word(token, self.wallet, (int(had.units_raw) if had else 0) + units),)
         moves = {(BOOK, token): units, ("market", token): -units}
         self.fold([replace(filled(moves, token=token, ledgers=ledgers, tag=tag), run_id=self.run_id, kept=kept)])
 

@@ -13,14 +13,14 @@ from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, imbalance
 from referee.onchain.credit import HOOKED, NOT_FILLED, REFUSALS, best_row, carried, chosen_row, considered, exit_reserve_wei, settle
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, OrderNotFilled, OrderRefused, RouteReverted, RouteSimulated, RouteUnprovable
-from referee.onchain.rules import DEFAULT
+from referee.onchain.rules import DEFAULT, SECOND
 from tests.onchain.given import GAS_PRICE, T0, address, board, book, books, buying, gate, outcome, row, said, selling
 
 ETH1 = 10**18
 
 
-def settled(taken, gated=None, held=None) -> tuple[Event, ...]:
-    return settle(DEFAULT, taken, [gated] if gated else [], held or books("1 eth, 1,000 LEAF"), T0)
+def settled(taken, gated=None, held=None, rules=DEFAULT) -> tuple[Event, ...]:
+    return settle(rules, taken, [gated] if gated else [], held or books("1 eth, 1,000 LEAF"), T0)
 
 
 def moved(fill: FillCredited) -> dict[tuple[str, str], int]:
@@ -178,9 +178,9 @@ def test_onc_09_a_sale_whose_gas_equals_what_arrives_fills_and_one_wei_more_is_r
     assert said(settled(board("sell", 7, row(brings=100, gas=gas)))) == end
 
 
-@pytest.mark.parametrize("gas, end", [(100, "filled EXIT_UNPROVEN:slot"), (101, "gas_exceeds_value")])
+@pytest.mark.parametrize("gas, end", [(100, "filled EXIT_UNPROVEN:lane"), (101, "gas_exceeds_value")])
 def test_onc_09_a_claimed_sale_is_held_to_its_quote(gas, end):
-    assert said(settled(board("sell", 7, row(status="unprovable", quoted=100, gas=gas, reason="slot")))) == end
+    assert said(settled(board("sell", 7, row(status="unprovable", quoted=100, gas=gas, reason="lane")))) == end
 
 
 # --- ONC-27 after gas ---------------------------------------------------------------------------------------------------
@@ -229,14 +229,24 @@ def test_onc_11_a_buy_with_an_unprovable_exit_is_refused_by_headline_and_booked_
     assert (said(events, HEADLINE), said(events, PERMISSIVE)) == ("unprovable_exit", f"filled BUY_UNPROVEN:{cause}")
 
 
-@pytest.mark.parametrize("cause", ["slot", "holder_state", "lane"])
-def test_onc_11_an_unprovable_sale_fills_at_the_quote_less_gas_on_whichever_ledger_holds_it(cause):
-    fill = outcome(settled(board("sell", 7, row(status="unprovable", quoted=100, gas=11, reason=cause))))
+@pytest.mark.parametrize("cause, rules", [("lane", DEFAULT), ("slot", SECOND), ("holder_state", SECOND), ("lane", SECOND)])
+def test_onc_11_a_sale_that_our_lane_cannot_try_fills_at_the_quote_less_gas_as_any_did_by_superseded_rules(cause, rules):
+    fill = outcome(settled(board("sell", 7, row(status="unprovable", quoted=100, gas=11, reason=cause)), rules=rules))
     assert (fill.ledgers, fill.proven, fill.tag, moved(fill)[BOOK, ETH]) == (LEDGERS, False, f"EXIT_UNPROVEN:{cause}", 89)
 
 
-def test_onc_11_an_unprovable_sale_without_a_quote_is_not_filled():
-    assert said(settled(board("sell", 7, row(status="unprovable", reason="slot")))) == "unprovable_no_quote"
+@pytest.mark.parametrize("cause", ["words_untold", "shared_state", "chance"])
+def test_onc_11_a_sale_that_nobody_can_tell_fills_at_its_quote_on_permissive_alone(cause):
+    events = settled(board("sell", 7, row(status="unprovable", quoted=100, gas=11, reason=cause)))
+    assert [said(events, ledger) for ledger in LEDGERS] == ["unprovable", f"filled EXIT_UNPROVEN:{cause}"]
+    assert moved(outcome(events, PERMISSIVE))[BOOK, ETH] == 89
+
+
+@pytest.mark.parametrize("cause, rules, end", [
+    ("lane", DEFAULT, "unprovable_no_quote"), ("slot", SECOND, "unprovable_no_quote"), ("words_untold", DEFAULT, "unprovable"),
+])  # fmt: skip
+def test_onc_11_an_unprovable_sale_without_a_quote_is_not_filled(cause, rules, end):
+    assert said(settled(board("sell", 7, row(status="unprovable", reason=cause)), rules=rules)) == end
 
 
 def test_onc_11_a_proof_on_one_ledger_and_a_claim_on_the_other_are_told_apart():
@@ -292,7 +302,7 @@ def test_shares_are_booked_in_storage_units():
 
 
 def test_a_claimed_sale_of_shares_takes_the_storage_units_behind_its_size():
-    sold = outcome(settled(board("sell", 7, row(status="unprovable", quoted=100, reason="slot"), shares=True, units=6), None, books("1 eth, 9 LEAF/shares")))
+    sold = outcome(settled(board("sell", 7, row(status="unprovable", quoted=100, reason="lane"), shares=True, units=6), None, books("1 eth, 9 LEAF/shares")))
     assert moved(sold)[BOOK, address("LEAF") + "/shares"] == -6
 
 
@@ -387,7 +397,7 @@ def test_a_rivals_row_that_is_not_proven_changes_no_outcome(side, status):
     lost = rival(status=status, quoted=10**30, reason="why")
     for rows, end in (((), "no_route"), ((row("v3", "reverted", reason="no"),), "reverted"), ((row("v3", "failed", reason="node_error"),), "fault")):
         assert said(several(board(side, 100, *rows, lost))) == end
-    claimed = board("sell", 100, row("v3", "unprovable", quoted=7, reason="slot"), lost)
+    claimed = board("sell", 100, row("v3", "unprovable", quoted=7, reason="lane"), lost)
     assert [outcome(several(claimed), ledger).arrival_raw for ledger in LEDGERS] == [TokenRaw(7), TokenRaw(7)]
 
 

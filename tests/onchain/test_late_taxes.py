@@ -1,4 +1,4 @@
-"""Hooks and tokens that tax a buyer late: what a buy wrote about the wallet is kept, so that a later sale on paper is the wallet's own (ONC-10, ONC-11)."""
+"""Hooks and tokens that tax a buyer late: what a buy wrote about the wallet is carried, so that a later sale on paper is the wallet's own (ONC-10, ONC-29)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from chain.devnet.hooks import AFTER_SWAP, AFTER_SWAP_DELTA, PERMISSIONS
 from chain.devnet.toolchain import require
 from chain.devnet.venues import NATIVE
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.decision_desk import header_of_pin
-from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, PERMISSIVE, FillCredited, OrderAsked
+from referee.onchain.book import words_kept
+from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, FillCredited, OrderAsked
 from tests.onchain.followed import FollowedRun
-from tests.onchain.given import outcome, said, wei
-from tests.onchain.ground import WALLET, Ground, Run, gates, transactions
+from tests.onchain.given import wei
+from tests.onchain.ground import WALLET, Ground, Run, transactions
 
 ETH = 10**18
 SPEND = wei("0.05 eth")
@@ -29,6 +29,8 @@ UNDER_THE_NAME = {"mapping": MAPPING, "by_pool": BY_POOL, "of_pool": OF_POOL, "s
 SHARED = {"list": LIST, "bucket": BUCKET}
 COINS = ("coin", "coin_packed", "coin_stamped")
 """Tokens that write the time of a buy, beside the balance in its word, and there the time of a sale too."""
+PACKED = COINS[1:]
+"""The words of their pools' balances hold times too, so that trades of others leave open what they would hold."""
 
 
 def built(name: str, *values) -> str:
@@ -111,14 +113,18 @@ def market(chain, name: str) -> Late:
     return Late.hook(chain, (UNDER_THE_NAME | SHARED)[name])
 
 
-@pytest.mark.parametrize("later_blocks", [EARLY_BLOCKS, LATE_BLOCKS])
-@pytest.mark.parametrize("name", [*UNDER_THE_NAME, *COINS])
+SALES = [(name, later_blocks) for name in (*UNDER_THE_NAME, *SHARED, "coin") for later_blocks in (EARLY_BLOCKS, LATE_BLOCKS)]
+SALES.remove(("list", LATE_BLOCKS))
+"""A list that others are in too, by then: what the wallet's sale would pay hangs on whose entry it meets."""
+
+
+@pytest.mark.parametrize("name, later_blocks", SALES)
 async def test_a_late_sale_on_paper_is_what_a_wallet_that_bought_really_gets(chain, name, later_blocks):
     late = market(chain, name)
     ground = await late.ground()
     run = Run(ground)
     (bought,) = await run.fill(late.buy())
-    assert bought.proven and bought.kept and run.book().kept == tuple((late.token, word) for word in bought.kept)
+    assert bought.proven and bought.kept and words_kept(run.book().words) == bought.kept
     txs = transactions(run.refereed[0])
     late.bought_by(STRANGER, txs, later_blocks)
     ground.settle()
@@ -131,7 +137,7 @@ async def test_a_late_sale_on_paper_is_what_a_wallet_that_bought_really_gets(cha
     assert (int(sold.arrival_raw) * 4 < int(SPEND)) == (later_blocks == LATE_BLOCKS)
 
 
-@pytest.mark.parametrize("name", ["mapping", "struct", "own_list", *COINS])
+@pytest.mark.parametrize("name", ["mapping", "struct", "own_list", "coin"])
 async def test_a_second_buy_is_told_of_the_first_and_the_sale_of_both(chain, name):
     late = market(chain, name)
     ground = await late.ground()
@@ -169,49 +175,18 @@ async def test_further_ledgers_sell_as_the_buyer_that_they_are(chain):
     assert all(int(fill.arrival_raw) * 4 < int(SPEND) and fill.kept for (fill,) in sales.values())
 
 
-async def test_what_a_sale_writes_about_the_wallet_is_kept_as_well(chain):
-    """The second half is sold more than a minute after the buy, yet less after the first half was."""
-    late = Late.coin(chain, COINS.index("coin_stamped"))
-    ground = await late.ground()
-    run = Run(ground)
-    (bought,) = await run.fill(late.buy())
-    txs, half = transactions(run.refereed[0]), int(bought.arrival_raw) // 2
-    late.bought_by(STRANGER, txs, 30)
-    ground.settle()
-    (first,) = await run.fill(late.sell(half))
-    assert first.kept and first.kept != bought.kept
-    sale = transactions(run.refereed[1])
-    late.bought_by(STRANGER, txs, 30)
-    assert late.really(sale, STRANGER)[0]
-    late.chain.mine(40)
-    ground.settle()
-    (second,) = await run.fill(late.sell())
-    await ground.close()
-    late.bought_by(WALLET, txs, 30)
-    assert late.really(sale) == (True, int(first.arrival_raw), int(first.gas_wei))
-    late.chain.mine(40)
-    assert late.really(transactions(run.refereed[2])[-1:]) == (True, int(second.arrival_raw), int(second.gas_wei))
-    assert int(second.arrival_raw) * 3 > int(SPEND)
-
-
-@pytest.mark.parametrize("name", [*SHARED])
-async def test_what_is_written_where_others_write_too_cannot_be_carried(chain, name):
+@pytest.mark.parametrize("name", [*PACKED, "list"])
+async def test_onc_29_what_is_kept_with_a_pools_balance_is_carried_until_others_trade(chain, name):
     late = market(chain, name)
     ground = await late.ground()
     run = Run(ground)
-    (events,) = await run.decide(late.buy())
-    await ground.close()
-    assert said(events) == "unprovable_exit" and isinstance(outcome(events, PERMISSIVE), FillCredited)
-    assert [(gate.verdict, gate.exit_cause) for gate in gates(events)] == [("CLEAR", "holder_state")]
-
-
-async def test_what_is_noted_of_a_buyer_costs_no_further_round_trip(chain):
-    late = Late.hook(chain, NOTED)
-    ground = await late.ground()
-    run = Run(ground)
-    await ground.desk.slots.of(late.token, WALLET, header_of_pin(await ground.desk.pin()))
-    ground.trips()
     (bought,) = await run.fill(late.buy())
-    assert bought.kept
-    assert len([trip for trip in ground.trips() if trip["eth_simulateV1"]]) == 2
+    ground.settle()
+    (first,) = await run.copy().fill(late.sell(int(bought.arrival_raw) // 2))
+    assert bought.proven and first.proven and first.kept != bought.kept
+    late.bought_by(STRANGER, transactions(run.refereed[0]), LATE_BLOCKS)
+    ground.settle()
+    worth = await run.worth()
+    assert await run.say(late.sell()) == ["unprovable"]
     await ground.close()
+    assert [(mark.status, int(mark.value_wei), mark.reason.partition(":")[0]) for mark in worth.holdings] == [("unknown", 0, "shared_state")]

@@ -176,7 +176,7 @@ async def known(ground: Ground, twin: TwinPool) -> Pool:
 def granted(run: Run, pool: Pool, units: int = 10**24) -> None:
     """Book plenty of a pool's tokens."""
     for token in (token for token in (pool.token0, pool.token1) if not is_eth(run.ground.network, token)):
-        run.fold([replace(filled({(BOOK, token): units, ("market", token): -units}, token=token), run_id=run.run_id)])
+        run.grant_token(token, units)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
