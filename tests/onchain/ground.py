@@ -13,6 +13,7 @@ from chain.devnet.devnet import Devnet
 from chain.network import Network, load_network
 from chain.pools import NATIVE, Pool, PoolGraph, discover, read_states
 from chain.rpc import HttpTransport, Lane, RpcDoor
+from chain.simulate import BALANCE
 from ledgers.clock import VirtualClock
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
@@ -137,6 +138,12 @@ class Ground:
                 if int(told, 16) == amount:
                     return WordKept(contract=contract, slot=slot, value=value, before=f"0x{before:064x}")
         raise AssertionError(f"no single word holds the balances of {token}")
+
+    def put(self, words: Iterable[WordKept]) -> None:
+        """Let the chain really hold what a paper wallet wrote."""
+        for word in words:
+            setting = ("anvil_setBalance", [word.contract, word.value]) if word.slot == BALANCE else ("anvil_setStorageAt", [word.contract, word.slot, word.value])
+            self.chain.node.call(*setting)
 
     def trips(self) -> list[Counter]:
         """Round trips since the last look, by method."""

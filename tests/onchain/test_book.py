@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chain.simulate import SlotWrite
 from ledgers.errors import CorruptJournal
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, imbalance
-from referee.onchain.book import Holding, asset_of, entry_of, stake_entry
+from referee.onchain.book import Book, Holding, asset_of, entry_of, stake_entry
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, WindowLiquidated, WordKept
 from tests.onchain.given import RUN, T0, a_pin, address, book, bought, filled, folded, opened, sold, wei
 
@@ -29,19 +28,24 @@ def test_onc_28_a_stake_of_one_wei_is_a_stake():
     assert folded(opened(wei("1 wei"))).of(RUN, HEADLINE) == book("1 wei")
 
 
+def plain(book: Book) -> Book:
+    """Without which tokens it knows the words of."""
+    return replace(book, told=frozenset(), lost=frozenset())
+
+
 def test_a_book_is_what_was_bought_less_what_was_sold():
     books = folded(opened(wei("1 eth")), bought("LEAF", 300, 10**17), sold("LEAF", 100, 4 * 10**16))
-    assert books.of(RUN, HEADLINE) == book("0.94 eth, 200 LEAF")
+    assert plain(books.of(RUN, HEADLINE)) == book("0.94 eth, 200 LEAF")
 
 
 def test_an_entry_moves_only_the_ledgers_that_it_names():
     books = folded(opened(wei("1 eth")), bought("LEAF", 300, 10**17, ledgers=(PERMISSIVE,)))
-    assert (books.of(RUN, HEADLINE), books.of(RUN, PERMISSIVE)) == (book("1 eth"), book("0.9 eth, 300 LEAF", PERMISSIVE))
+    assert (books.of(RUN, HEADLINE), plain(books.of(RUN, PERMISSIVE))) == (book("1 eth"), book("0.9 eth, 300 LEAF", PERMISSIVE))
 
 
 def test_all_that_is_spent_and_sold_leaves_an_empty_book():
     books = folded(opened(wei("1 eth")), bought("LEAF", 300, 10**18), sold("LEAF", 300, 5))
-    assert books.of(RUN, HEADLINE) == book("5 wei")
+    assert plain(books.of(RUN, HEADLINE)) == book("5 wei")
 
 
 @pytest.mark.parametrize("overdraft", [bought("LEAF", 1, 10**18 + 1), sold("LEAF", 1, 1)], ids=["eth", "tokens"])
@@ -106,8 +110,8 @@ def test_a_liquidation_empties_what_was_sold():
         run_id=RUN, ts_ms=T0, ledgers=LEDGERS, pin=a_pin(), eth_wei=Wei(10**18 - 1), holdings=(), value_wei=Wei(10**18 + 89),
         unproven_wei=Wei(0), late=False, entry=entry_of(LEDGERS, moves), evidence_sha256="",
     )  # fmt: skip
-    after = folded(opened(wei("1 eth")), bought("LEAF", 3, 1), liquidated)
-    assert after.of(RUN, HEADLINE) == book("1,000,000,000,000,000,089 wei")
+    liquid = folded(opened(wei("1 eth")), bought("LEAF", 3, 1), liquidated)
+    assert plain(liquid.of(RUN, HEADLINE)) == book("1,000,000,000,000,000,089 wei")
 
 
 # --- any history --------------------------------------------------------------------------------------------------------
@@ -137,41 +141,52 @@ def test_zero_moves_are_no_postings(moves):
     assert all(int(posting.amount) for posting in entry.postings) and len(entry.postings) == sum(amount != 0 for amount in moves.values())
 
 
-# --- what buys wrote about the wallet ----------------------------------------------------------------------------------
+# --- ONC-29: what the wallet's transactions wrote -----------------------------------------------------------------------
 
 HOOK = address("HOOK")
 
 
-def word(contract: str, slot: int, value: int) -> WordKept:
-    return WordKept(contract=contract, slot=f"0x{slot:064x}", value=f"0x{value:064x}")
+def word(contract: str, slot: int, value: int, before: int = 0) -> WordKept:
+    return WordKept(contract=contract, slot=f"0x{slot:064x}", value=f"0x{value:064x}", before=f"0x{before:064x}")
 
 
-def kept_after(*fills: FillCredited, ledger: str = HEADLINE) -> dict[tuple[str, str, int], int]:
-    """Values by token, contract and slot."""
-    book = folded(opened(wei("1 eth")), *fills).of(RUN, ledger)
-    return {(token, each.contract, int(each.slot, 16)): int(each.value, 16) for token, each in book.kept}
+def after(*fills: FillCredited, ledger: str = HEADLINE) -> Book:
+    return folded(opened(wei("1 eth")), *fills).of(RUN, ledger)
 
 
-def test_what_a_buy_wrote_about_the_wallet_is_kept_and_the_latest_counts():
-    first = replace(bought("LEAF", 300, 1), kept=(word(HOOK, 1, 10), word(address("LEAF"), 2, 20)))
-    other = replace(bought("RUNE", 300, 1), kept=(word(HOOK, 1, 11),))
-    part = replace(sold("LEAF", 100, 1), side="sell", kept=(word(HOOK, 1, 12), word(address("LEAF"), 2, 21)))
-    leaf, rune = address("LEAF"), address("RUNE")
-    assert kept_after(first) == {(leaf, HOOK, 1): 10, (leaf, leaf, 2): 20}
-    assert kept_after(first, other) == {(leaf, HOOK, 1): 11, (leaf, leaf, 2): 20, (rune, HOOK, 1): 11}
-    assert kept_after(first, other, part) == {(leaf, HOOK, 1): 12, (leaf, leaf, 2): 21, (rune, HOOK, 1): 12}
+def carried(book: Book) -> dict[tuple[str, int], tuple[int, int]]:
+    """Before and value by contract and slot."""
+    return {(each.contract, int(each.slot, 16)): (each.before, each.value) for each in book.words}
 
 
-def test_after_a_sale_that_cannot_be_proven_nothing_is_known_of_what_it_wrote():
-    first = replace(bought("LEAF", 300, 1), kept=(word(HOOK, 1, 10),))
-    assert kept_after(first, replace(sold("LEAF", 100, 1, tag="EXIT_UNPROVEN:slot"), side="sell")) == {}
+FIRST = replace(bought("LEAF", 300, 1), kept=(word(HOOK, 1, 10, 3), word(address("LEAF"), 2, 20)))
 
 
-def test_words_are_kept_on_the_ledgers_of_their_fill_and_set_for_what_is_held_or_traded():
-    first = replace(bought("LEAF", 300, 1, ledgers=(PERMISSIVE,)), kept=(word(HOOK, 1, 10),))
-    sale = replace(sold("LEAF", 300, 1, ledgers=(PERMISSIVE,)), side="sell", kept=(word(HOOK, 1, 10),))
-    assert kept_after(first) == {}
-    held, gone = (folded(opened(wei("1 eth")), *fills).of(RUN, PERMISSIVE) for fills in ((first,), (first, sale)))
-    write = SlotWrite(HOOK, f"0x{1:064x}", 10)
-    assert (held.writes_kept(), gone.writes_kept(), gone.writes_kept(address("LEAF"))) == ((write,), (), (write,))
-    assert held.writes_kept_of(address("LEAF")) == (write,) and held.writes_kept_of(address("RUNE")) == ()
+def test_onc_29_every_word_that_was_written_is_carried_whatever_token_it_was_for_and_the_latest_counts():
+    other = replace(bought("RUNE", 300, 1), kept=(word(HOOK, 1, 11, 3),))
+    part = replace(sold("LEAF", 100, 1), side="sell", kept=(word(HOOK, 1, 12, 3), word(address("LEAF"), 2, 21)))
+    leaf = address("LEAF")
+    assert carried(after(FIRST)) == {(HOOK, 1): (3, 10), (leaf, 2): (0, 20)}
+    assert carried(after(FIRST, other, part)) == {(HOOK, 1): (3, 12), (leaf, 2): (0, 21)}
+    assert after(FIRST, other, part).told == {leaf, address("RUNE")} and not after(FIRST, other, part).lost
+
+
+def test_onc_29_a_word_that_holds_again_what_it_did_is_not_carried():
+    assert carried(after(FIRST, replace(sold("LEAF", 300, 1), side="sell", kept=(word(HOOK, 1, 3, 3), word(address("LEAF"), 2, 0))))) == {}
+
+
+@pytest.mark.parametrize("again", [(), (word(HOOK, 1, 12, 3),)])
+def test_onc_29_a_token_traded_once_without_its_words_being_told_stays_untold(again):
+    claimed = replace(sold("LEAF", 100, 1, tag="EXIT_UNPROVEN:shared_state"), side="sell")
+    book = after(FIRST, claimed, replace(bought("LEAF", 50, 1), kept=again))
+    assert (book.lost, book.told, book.unproven(address("LEAF"))) == ({address("LEAF")}, frozenset(), "words_untold")
+
+
+def test_onc_29_words_are_carried_on_the_ledgers_of_their_fill():
+    assert carried(after(replace(FIRST, ledgers=(PERMISSIVE,), entry=replace(FIRST.entry, ledgers=(PERMISSIVE,))))) == {}
+    assert carried(after(FIRST, ledger=PERMISSIVE)) == carried(after(FIRST))
+
+
+def test_onc_29_words_of_superseded_rules_say_nothing_of_what_was_there_before_and_are_not_carried():
+    old = replace(FIRST, kept=tuple(replace(each, before="") for each in FIRST.kept))
+    assert (after(old).words, after(old).unproven(address("LEAF"))) == ((), "words_untold")
