@@ -37,8 +37,14 @@ class Gate:
     def __init__(self, network: Network, pin: Header, variant: Variant, buy: Route, row: Row, sales: Sequence[Route], untold: str = "") -> None:
         """Prepare the simulations; `untold` says why what the buy wrote is not known, empty where it is."""
         self._variant, self._buy, self._row, self._untold = variant, buy, row, untold
-        self._sales = _reverse_first(buy, sales)[:SALES_MAX]
-        self._own = [OwnTrip(network, pin, variant.purse, buy, sale) for sale in self._sales]
+        tried = _reverse_first(buy, sales)[:SALES_MAX]
+        self._sales, ways = [], list[frozenset[str]]()
+        for sale in tried:
+            paid = variant.book.approvals & {approval.key for approval in sale.approvals}
+            for left_out in dict.fromkeys((paid, frozenset[str]())):  # what was paid before may no longer stand
+                self._sales.append(sale)
+                ways.append(left_out)
+        self._own = [OwnTrip(network, pin, variant.purse, buy, sale, paid=paid) for sale, paid in zip(self._sales, ways, strict=True)]
         self.simulations: list[Simulation] = [trip.simulation for trip in self._own]
         self._look_again = partial(SecondLook, network, pin, variant.purse, buy)
         self._again: SecondLook | None = None

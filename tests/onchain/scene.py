@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from chain.balance_slot import SlotBook
 from chain.devnet.devnet import Devnet
+from chain.evm import LocalEvm
 from chain.rpc import Lane, RpcDoor
 from ledgers.events import Event
 from referee.onchain.events import FillCredited, OrderAsked
@@ -32,7 +33,8 @@ class Scene:
         """Let the desk know these lanes, in this order, and nothing found before."""
         lanes = [Lane(f"lane {place}", node.url) for place, node in enumerate(nodes)]
         self.ground.desk.rpc = RpcDoor(lanes, clock=self.ground.clock, deadline_ms=DEADLINE_MS)
-        self.ground.desk.slots = SlotBook(self.ground.desk.rpc)
+        desk = self.ground.desk
+        desk.slots, desk.evm = SlotBook(desk.rpc), LocalEvm(desk.rpc, desk.network.chain_id)
 
     async def order(self, side: str, name: str = "LEAF") -> tuple[Event, ...]:
         desk = await self.run.sit_down()
