@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Protocol, TypeVar
 
 from chain.factories import ask_factories
+from chain.gone import gone
 from chain.header import Header, header_of, header_request
 from chain.logs import Log, LogFilter, blocks_of, read_logs
 from chain.network import Network
@@ -57,16 +58,16 @@ P, T = TypeVar("P"), TypeVar("T")
 
 
 async def at_newest(pin: Callable[[], Awaitable[P]], look: Callable[[P], Awaitable[T]]) -> tuple[P, T]:
-    """Look at the market at a fresh pin, and at a newer one whenever the market has moved past the pin by then.
+    """Look at the market at a fresh pin, and at a newer one whenever the market, or what the node still has, has moved past the pin by then.
 
     The market is shared: an order of another run may follow a newer block between the pin and the look.
-    Raises: ChainFault of either; `market_ahead` only when that happened at every one of `LOOKS_MAX` pins."""
+    Raises: ChainFault of either; these only when they happened at every one of `LOOKS_MAX` pins."""
     for _ in range(LOOKS_MAX - 1):
         pinned = await pin()
         try:
             return pinned, await look(pinned)
         except ChainFault as fault:
-            if fault.reason != MARKET_AHEAD:
+            if fault.reason != MARKET_AHEAD and not gone(str(fault)):
                 raise
     pinned = await pin()
     return pinned, await look(pinned)

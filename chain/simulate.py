@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from chain import calldata
 from chain.address import derived
 from chain.gas import REQUEST_GAS_MAX, VIEW_GAS_LIMIT
+from chain.gone import gone
 from chain.header import Header
 from chain.network import READER, Network
 from chain.router import ETH_MAX, Tx
@@ -266,7 +267,7 @@ def refusal_word(error: RpcRefused) -> str:
         return "insufficient_funds"
     if "intrinsic gas" in text:
         return "intrinsic_gas"
-    if "not available" in text or "not found" in text and "method" not in text or "outofrange" in text.replace(" ", ""):
+    if gone(text) or gone(text.replace(" ", "")):
         return "state_gone"
     return REFUSALS.get(error.code, "node_error")
 
