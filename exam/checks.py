@@ -15,7 +15,8 @@ from typing import Any
 from exam.sheets import Sheet
 from harnesses.outcome import ILL_FORMED, Outcome, Turn
 from ledgers.money import Wei
-from referee.onchain.decision import BUY, OPEN_LP, SELL, Decision, Malformed, of_turn
+from ledgers.plain_text import plain_text
+from referee.onchain.decision import BUY, DETAIL_CHARS_MAX, OPEN_LP, SELL, Decision, Malformed, of_turn
 from referee.onchain.events import OrderAsked
 from referee.onchain.toolbox import SHOWN, unseen_inputs
 
@@ -46,13 +47,13 @@ class Heard:
         return not self.why
 
 
-FIRST, SECOND = 1, 2
+FIRST, SECOND, THIRD = 1, 2, 3
 """Editions of the checks: a sitting is judged again by the edition that it was judged by."""
 
 
-def hear(turn: Turn, sheet: Sheet, edition: int = SECOND) -> tuple[Heard, ...]:
+def hear(turn: Turn, sheet: Sheet, edition: int = THIRD) -> tuple[Heard, ...]:
     """Judge a turn by all checks. Shapes: in the order of `CHECKS`."""
-    checks = CHECKS | (EARLIER if edition == FIRST else {})
+    checks = CHECKS | EARLIER.get(edition, {})
     return tuple(Heard(name, check(turn, sheet)) for name, check in checks.items())
 
 
@@ -90,6 +91,13 @@ def single_decision_object(turn: Turn, sheet: Sheet) -> str:
         case Malformed() as malformed:
             return f"{malformed.reason}: {malformed.detail}"
     return f"there is no answer: {turn.reason}"
+
+
+def _unread_is_too_long(turn: Turn, sheet: Sheet) -> str:
+    """The check's first two editions: every answer without a text was told as one that is too long."""
+    if turn.outcome is Outcome.MALFORMED and turn.answer is None:
+        return f"too_long: {plain_text(turn.reason.removeprefix('too_long: '), DETAIL_CHARS_MAX)}"
+    return single_decision_object(turn, sheet)
 
 
 def used_a_tool(turn: Turn, sheet: Sheet) -> str:
@@ -188,10 +196,14 @@ CHECKS: dict[str, Check] = {
     )
 }  # fmt: skip
 """The ten checks by id."""
-EARLIER: dict[str, Check] = {
-    "named_inputs": _inputs_missing, "addresses_from_data": _anywhere_in_data, "orders_affordable": _affordable_without_liquidity,
+EARLIER: dict[int, dict[str, Check]] = {
+    FIRST: {
+        "single_decision_object": _unread_is_too_long, "named_inputs": _inputs_missing, "addresses_from_data": _anywhere_in_data,
+        "orders_affordable": _affordable_without_liquidity,
+    },
+    SECOND: {"single_decision_object": _unread_is_too_long},
 }
-"""Those that were otherwise in the first edition."""
+"""Those that were otherwise in earlier editions."""
 
 
 # --- what they stand on ---------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from exam.checks import FIRST, SECOND, Heard, hear
+from exam.checks import FIRST, THIRD, Heard, hear
 from exam.sheets import Sheet
 from harnesses.outcome import Outcome, Turn
 from harnesses.provider import Provider
@@ -90,7 +90,7 @@ def exam_question(candidate: Candidate, sheet: Sheet, sitting: str, place: int) 
     return Question(sitting, place, prompt, sheet.bundle, sheet.book, candidate.turn_ms_max)
 
 
-def outage(played: Turn, deadline_ms: int, edition: int = SECOND) -> str:
+def outage(played: Turn, deadline_ms: int, edition: int = THIRD) -> str:
     """Say why a turn was not sat, or nothing. In the first edition any wait excused a turn that ran out of time."""
     if played.outcome is Outcome.UNAVAILABLE:
         return played.reason or "unavailable"
@@ -99,7 +99,7 @@ def outage(played: Turn, deadline_ms: int, edition: int = SECOND) -> str:
     return ""
 
 
-def verdict(sat: Sequence[SatTurn], turns: int, edition: int = SECOND) -> Verdict:
+def verdict(sat: Sequence[SatTurn], turns: int, edition: int = THIRD) -> Verdict:
     """Judge a sitting of an exam of so many turns."""
     for place, turn in enumerate(sat, start=1):
         if why := outage(turn.played, turn.question.deadline_ms, edition):

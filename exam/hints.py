@@ -10,6 +10,13 @@ from harnesses.outcome import Outcome, Turn
 THOUGHT = ("<think", "<|channel|>", "<thinking", "<reasoning", "[THINK]", "◁think▷")
 """How reasoning begins that a host did not keep apart."""
 
+UNREAD = {
+    "call_unreadable": "the host refused what its own model wrote as a call or an object: look at its tool parser and chat template, or leave `response_format` and `tool_choice` to the model",
+    "too_deep": "the answer is nested deeper than anything that is asked for: the decision object has at most eight levels",
+    "too_long": "the answer is longer than any that is read: look whether the model repeats itself, and set a `stop`",
+}
+"""By the word that a turn without a text is told by."""
+
 
 def hint_of(turn: Turn) -> str:
     """Say what an author may set; empty where nothing of the host's stands out."""
@@ -19,6 +26,8 @@ def hint_of(turn: Turn) -> str:
         return "the conversation is longer than the host lets this model take: serve it with a larger context, or use a smaller harness"
     if turn.outcome is not Outcome.MALFORMED:
         return ""
+    if turn.answer is None:
+        return UNREAD.get(turn.reason.partition(":")[0], "")
     if text.startswith(THOUGHT) or "</think>" in text:
         return "the host sends reasoning inside the text: turn its reasoning parser on, or declare the tags as `[quirks] reasoning_tags` in a manifest of your own"
     if text.startswith("```"):

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from exam.checks import FIRST, SECOND, hear
+from exam.checks import FIRST, SECOND, THIRD, hear
 from exam.entrance import PASS, Candidate, SatTurn, Verdict, verdict
 from exam.sheets import Sheet, exam_sha256, read_sheet
 from harnesses.exam_pass import ExamPass
@@ -37,7 +37,9 @@ from ledgers.whole_file import write_whole
 from referee.onchain.decision import Decision, of_turn
 
 KIND, BEGUN, TURN, DRIFTED = "ExamSat", "ExamBegun", "ExamTurnSat", "ModelDrifted"
-SCHEMA, FIRST_SCHEMA = "sitting/2", "sitting/1"
+FIRST_SCHEMA, SECOND_SCHEMA, SCHEMA = "sitting/1", "sitting/2", "sitting/3"
+EDITIONS = {FIRST_SCHEMA: FIRST, SECOND_SCHEMA: SECOND, SCHEMA: THIRD}
+"""By which edition of the checks a sitting was judged."""
 INTERRUPTED = "interrupted"
 WHY_CHARS_MAX = 300
 
@@ -311,7 +313,7 @@ def heard_again(sitting: Sitting, sittings: Sittings, sheets: Sequence[Sheet]) -
 
     Raises: CorruptJournal when bytes are missing."""
     known = {sheet.sha256: sheet for sheet in sheets}
-    edition = FIRST if sitting["schema"] == FIRST_SCHEMA else SECOND
+    edition = EDITIONS[sitting["schema"]]
     again, different = [], []
     for told in sitting["turns"]:
         sheet = known.get(told["sheet_sha256"]) or sittings.sheet(told["sheet_sha256"], told["sheet"])
@@ -364,7 +366,7 @@ def _usage(told: Mapping[str, Any] | None) -> Usage | None:
 
 def _decoded(record: Record) -> dict[str, Any]:
     body = json.loads(record.body)
-    known = {SCHEMA: (KIND, BEGUN, TURN, DRIFTED), FIRST_SCHEMA: (KIND,)}
+    known = {SCHEMA: (KIND, BEGUN, TURN, DRIFTED), SECOND_SCHEMA: (KIND, BEGUN, TURN, DRIFTED), FIRST_SCHEMA: (KIND,)}
     if record.kind not in known.get(body.get("schema"), ()):
-        raise CorruptJournal(f"record {record.seq} of the exam is no {SCHEMA}", record.seq)
+        raise CorruptJournal(f"record {record.seq} of the exam is of none of {', '.join(known)}", record.seq)
     return body

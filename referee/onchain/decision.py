@@ -49,6 +49,9 @@ BUY, SELL, OPEN_LP, CLOSE_LP = "buy", "sell", "open-lp", "close-lp"
 STANDING = ("stop", "stop-loss", "stop-limit", "trailing-stop", "limit", "take-profit", "standing")
 """Orders that would act between turns: understood by name, so that a rule can refuse them by name."""
 
+UNREAD = ("call_unreadable", "unreadable")
+"""Reasons of an answer without a text: its host could not read what the model wrote, or it was left unread for another cause."""
+
 REASONS = OBJECT_REASONS + (
     "missing_field",
     "unknown_field",
@@ -70,7 +73,7 @@ REASONS = OBJECT_REASONS + (
     "not_a_number",
     "empty_range",
     "not_a_position",
-)
+) + UNREAD
 """Every reason why an answer is not a decision."""
 
 _BY_TICK, _BY_PRICE = ("tick_lower", "tick_upper"), ("price_lower", "price_upper")
@@ -144,7 +147,8 @@ def of_turn(turn: Turn, orders_max: int) -> Decision | Malformed | None:
     if turn.outcome not in (Outcome.ANSWERED, Outcome.MALFORMED):
         return None
     if turn.answer is None:
-        return Malformed("too_long", plain_text(turn.reason.removeprefix("too_long: "), DETAIL_CHARS_MAX))
+        word, _, detail = turn.reason.partition(": ")
+        return Malformed(*((word, plain_text(detail, DETAIL_CHARS_MAX)) if word in REASONS else ("unreadable", plain_text(turn.reason, DETAIL_CHARS_MAX))))
     return parse(turn.answer, orders_max)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from exam.checks import CHECKS, FIRST, hear, output_text
+from exam.checks import CHECKS, FIRST, SECOND, THIRD, hear, output_text
 from exam.hints import hint_of
 from exam.sheets import exam_sheets
 from harnesses.message import Usage
@@ -228,12 +229,24 @@ def test_the_first_edition_judges_as_it_did():
     assert [heard.check for heard in hear(turn, a_sheet()) if not heard.holds] == ["named_inputs"]
 
 
+@pytest.mark.parametrize(("edition", "told"), [(FIRST, "too_long: call_unreadable: http 400"), (SECOND, "too_long: call_unreadable: http 400"), (THIRD, "call_unreadable: http 400")])
+def test_an_answer_without_a_text_is_told_by_its_own_word_from_the_third_edition_on(edition, told):
+    turn = replace(a_turn(), outcome=Outcome.MALFORMED, answer=None, reason="call_unreadable: http 400")
+    assert [heard.why for heard in hear(turn, a_sheet(), edition) if heard.check == "single_decision_object"] == [told]
+
+
 @pytest.mark.parametrize(
     ("answer", "hint"),
     [("<think>hm</think>{}", "reasoning parser"), ("```json\n{}\n```", "response_format"), ("", "empty answer"), ("hold", "")],
 )  # fmt: skip
 def test_a_malformed_answer_has_a_hint_where_a_host_s_setting_is_behind_it(answer, hint):
     turn = a_turn(answer, outcome=Outcome.MALFORMED, reason="x")
+    assert (hint in hint_of(turn)) if hint else hint_of(turn) == ""
+
+
+@pytest.mark.parametrize(("reason", "hint"), [("call_unreadable: http 400", "tool parser"), ("too_deep: x", "eight levels"), ("too_long: 9 bytes", "repeats itself"), ("another", "")])
+def test_an_answer_without_a_text_has_the_hint_of_its_own_word_and_never_that_of_an_empty_one(reason, hint):
+    turn = replace(a_turn(), outcome=Outcome.MALFORMED, answer=None, reason=reason)
     assert (hint in hint_of(turn)) if hint else hint_of(turn) == ""
 
 

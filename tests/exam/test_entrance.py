@@ -15,11 +15,13 @@ from exam.record import INTERRUPTED, Sittings, heard_again
 from exam.sheets import exam_sha256
 from harnesses.message import Usage
 from harnesses.outcome import Outcome
-from harnesses.provider import Answer, LimitSpent, ProviderFault
+from harnesses.provider import Answer, LimitSpent, ModelFault, ProviderFault
 from harnesses.stack import Stack
 from ledgers.clock import VirtualClock
 from ledgers.errors import CorruptJournal
 from ledgers.identity import sha256_hex
+from ledgers.journal import GENESIS, Record, link_of
+from ledgers.seal import line_of, read_export
 from tests.exam.given import LEAF, a_buy, a_sheet, a_step, a_turn, deciding
 
 T0 = 1_790_000_000_000
@@ -237,6 +239,23 @@ async def test_a_pass_on_fresh_turns_says_so_and_is_judged_again_from_its_own_sh
     found = sittings.pass_of(STACK, EXAM)
     assert found is not None and found.fresh and not (await recorded(tmp_path, GOOD, GOOD, GOOD)).pass_of(STACK, EXAM).fresh
     assert heard_again(sittings.all()[0][1], sittings, SHEETS) == (verdict(played, 4), [])
+
+
+async def test_a_sitting_of_the_second_edition_is_judged_again_in_its_own_words(tmp_path):
+    """Sealed when every answer without a text was told as one that is too long."""
+    sittings = await recorded(tmp_path, ModelFault("call_unreadable", "http 400"), GOOD, GOOD)
+    lines, previous = [], GENESIS
+    for record in read_export(tmp_path / "sittings.jsonl"):
+        body = record.body.replace(b"sitting/3", b"sitting/2").replace(b'"why":"call_unreadable', b'"why":"too_long: call_unreadable')
+        body = body.replace(b'"reason":"call_unreadable: http 400","standing"', b'"reason":"too_long: call_unreadable: http 400","standing"')
+        lines.append(Record(record.seq, record.kind, body, link_of(previous, record.kind, body)))
+        previous = lines[-1].link
+    (tmp_path / "sittings.jsonl").write_bytes(b"".join(map(line_of, lines)))
+    (_, body), = sittings.all()
+    found, different = heard_again(body, sittings, SHEETS)
+    assert (body["schema"], found.reason, different) == ("sitting/2", "too_long: call_unreadable: http 400", [])
+    (_, now), = (await recorded(tmp_path / "now", ModelFault("call_unreadable", "http 400"), GOOD, GOOD)).all()
+    assert (now["schema"], now["verdict"]["check"], now["verdict"]["reason"]) == ("sitting/3", "single_decision_object", "call_unreadable: http 400")
 
 
 FIRST_EDITION = Path(__file__).parent / "first_edition"

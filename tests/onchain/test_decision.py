@@ -15,7 +15,7 @@ from chain.address import checksummed
 from harnesses.outcome import Outcome, Turn
 from harnesses.one_object import CHARS_MAX
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.decision import REASONS, STANDING, Decision, Malformed, of_turn, parse, reading
+from referee.onchain.decision import REASONS, STANDING, UNREAD, Decision, Malformed, of_turn, parse, reading
 from referee.onchain.events import OrderAsked
 
 ORDERS_MAX = 8
@@ -39,7 +39,7 @@ def test_each_answer_of_the_corpus_has_its_verdict(row: dict) -> None:
 
 
 def test_every_reason_is_produced_by_the_corpus_but_the_one_no_text_can_have() -> None:
-    assert {row["verdict"] for row in CORPUS} == {"ok", *REASONS} - {"not_text"}
+    assert {row["verdict"] for row in CORPUS} == {"ok", *REASONS} - {"not_text", *UNREAD}
     assert len(REASONS) == len(set(REASONS))
 
 
@@ -138,6 +138,19 @@ def test_a_turn_without_an_answer_brings_no_decision_even_when_text_is_left_of_i
 def test_a_malformed_turn_brings_its_reason() -> None:
     assert of_turn(ended(Outcome.MALFORMED, "buy!"), ORDERS_MAX).reason == "not_json"
     assert of_turn(ended(Outcome.MALFORMED, None, "too_long: 9 bytes"), ORDERS_MAX) == Malformed("too_long", "9 bytes")
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("call_unreadable: http 400: tool_use_failed", Malformed("call_unreadable", "http 400: tool_use_failed")),
+        ("too_deep: nested too deeply to be read", Malformed("too_deep", "nested too deeply to be read")),
+        ("another cause: 7", Malformed("unreadable", "another cause: 7")),
+    ],
+)
+def test_a_malformed_turn_without_a_text_is_told_by_its_own_word(reason: str, told: Malformed) -> None:
+    assert of_turn(ended(Outcome.MALFORMED, None, reason), ORDERS_MAX) == told
+    assert told.reason in REASONS
 
 
 def test_the_reading_that_a_turn_asks_for_names_the_reason_or_none() -> None:
