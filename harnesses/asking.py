@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from harnesses.shallow import shallow
+
 EXTRA_BYTES_MAX, EXTRA_DEPTH_MAX = 8_192, 6
 RESERVED_FIELDS = frozenset(
     "model messages input instructions system tools functions stream stream_options store include max_tokens max_completion_tokens"
@@ -58,12 +60,14 @@ class Asking(BaseModel):
     def _carries_no_more_than_it_may(cls, body: dict[str, Any]) -> dict[str, Any]:
         if taken := sorted(RESERVED_FIELDS & set(body)):
             raise ValueError(f"{taken[0]} has a setting of its own or is not a harness's to set")
+        if not shallow(body, EXTRA_DEPTH_MAX):
+            raise ValueError(f"expected JSON of at most {EXTRA_DEPTH_MAX} levels")
         try:
             size = len(json.dumps(body, allow_nan=False))
         except (TypeError, ValueError) as error:
             raise ValueError(f"expected what JSON can hold: {error}") from None
-        if size > EXTRA_BYTES_MAX or _deeper(body, EXTRA_DEPTH_MAX):
-            raise ValueError(f"expected at most {EXTRA_BYTES_MAX} bytes of JSON, nested {EXTRA_DEPTH_MAX} deep at most; found {size} bytes")
+        if size > EXTRA_BYTES_MAX:
+            raise ValueError(f"expected at most {EXTRA_BYTES_MAX} bytes of JSON; found {size}")
         return body
 
     @field_validator("extra_headers")
@@ -96,8 +100,3 @@ class Rate(BaseModel):
         if self.requests_per_minute is None and self.input_tokens_per_minute is None:
             raise ValueError("say requests_per_minute, input_tokens_per_minute or both")
         return self
-
-
-def _deeper(value: object, levels: int) -> bool:
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return isinstance(value, (dict, list)) and (levels == 0 or any(_deeper(item, levels - 1) for item in inside))

@@ -66,6 +66,11 @@ class TransportFault(ProviderFault):
 class Reading(Protocol):
     """Reads one answer as it comes."""
 
+    @property
+    def held(self) -> int:
+        """How many bytes wait to be read with those that come next."""
+        ...
+
     def feed(self, chunk: bytes) -> bool:
         """Take the next bytes; True when nothing more is needed. Raises: ProviderFault."""
         ...
@@ -178,13 +183,13 @@ class HttpDoor:
                         raise ProviderFault("answered in an encoding that was not asked for")
                     async for chunk in response.aiter_raw():
                         _keep(wire, chunk)
-                        if await _beside(len(chunk), reading.feed, chunk):
+                        if await beside(len(chunk) + reading.held, reading.feed, chunk):
                             break
             except httpx.TransportError as error:
-                return self._after_loss(reading, error)
+                return await self._after_loss(reading, error, len(wire.answer))
             except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
                 raise ProviderFault(f"could not be asked: {type(error).__name__}") from None
-            return await _beside(len(wire.answer), reading.end)
+            return await beside(len(wire.answer), reading.end)
 
     @asynccontextmanager
     async def _slot(self, wire: Wire) -> AsyncIterator[None]:
@@ -203,10 +208,10 @@ class HttpDoor:
         finally:
             self._slots.release()
 
-    def _after_loss(self, reading: Reading, error: httpx.TransportError) -> Reply:
+    async def _after_loss(self, reading: Reading, error: httpx.TransportError, size: int) -> Reply:
         """What there is once the connection is lost: an answer whose end was read, or a fault."""
         try:
-            return reading.lost()
+            return await beside(size, reading.lost)
         except ProviderFault:
             raise TransportFault("connection", type(error).__name__) from None
 
@@ -235,7 +240,7 @@ class HttpDoor:
         return self._client
 
 
-async def _beside(size: int, read: Callable[..., T], *given: object) -> T:
+async def beside(size: int, read: Callable[..., T], *given: object) -> T:
     """Read so many bytes: many beside the loop, few at once."""
     return await asyncio.to_thread(read, *given) if size >= THREAD_BYTES_MIN else read(*given)
 

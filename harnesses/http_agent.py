@@ -18,6 +18,7 @@ from harnesses.endpoint import StepLimits, Wire
 from harnesses.http import HttpDoor, TransportFault
 from harnesses.message import Message, Reply, ToolCall
 from harnesses.reading import Record, arguments_of, bounded_calls, text_of
+from harnesses.shallow import read_json
 from harnesses.tools import ToolSpec
 from harnesses.usage import responses_usage
 
@@ -79,6 +80,11 @@ class AgentReading:
     def __init__(self) -> None:
         self._body = bytearray()
 
+    @property
+    def held(self) -> int:
+        """Nothing: what comes is put by until all of it is there."""
+        return 0
+
     def feed(self, chunk: bytes) -> bool:
         """Take the next bytes; more than is ever read is not waited for."""
         self._body += chunk
@@ -107,8 +113,8 @@ class AgentReading:
 def _envelope(text: str) -> Record | None:
     """The envelope that an answer is; none when it is not exactly one."""
     try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
+        said = read_json(text)
+    except ValueError:
         return None
     if not isinstance(said, dict) or said.get("schema") != REPLY_SCHEMA or not set(said) <= REPLY_FIELDS:
         return None

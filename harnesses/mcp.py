@@ -7,11 +7,11 @@ spoken. There are no sessions: every request stands for itself.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
+from harnesses.shallow import read_json
 from harnesses.tools import ToolSpec
 
 HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -80,8 +80,8 @@ class McpRequest:
 def read_messages(body: bytes) -> tuple[list[Any], bool]:
     """Read what one POST holds: its messages, and whether they came as a batch. Raises: McpRefused."""
     try:
-        said = json.loads(body, object_pairs_hook=_unique, parse_constant=_not_finite)
-    except (ValueError, RecursionError):
+        said = read_json(body, object_pairs_hook=_unique)
+    except ValueError:
         raise McpRefused(PARSE, "expected one JSON object; found none that can be read") from None
     if not isinstance(said, list):
         return [said], False
@@ -148,7 +148,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> Record:
     if len(read) != len(pairs):
         raise ValueError("a key stands twice")
     return read
-
-
-def _not_finite(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")

@@ -23,6 +23,7 @@ from aiohttp import web
 
 from harnesses.address import Address
 from harnesses.calls import NotACall, read_arguments
+from harnesses.http import beside
 from harnesses.manifest import TurnLimits
 from harnesses.mcp import (
     BAD_PARAMS, BAD_VERSION, BATCH_VERSIONS, INVALID, NO_METHOD, VERSIONS, McpRefused, McpRequest, Record, called, discovered, initialized,
@@ -187,9 +188,9 @@ class McpDoor:
             return refused
         body = await request.read()
         for token in self._tokens(run_id):
-            body = Address("", token).blotted(body)
+            body = await beside(len(body), Address("", token).blotted, body)
         try:
-            messages, several = read_messages(body)
+            messages, several = await beside(len(body), read_messages, body)
             self._hold_version(request.headers.get("MCP-Protocol-Version"), messages, several)
         except McpRefused as error:
             return web.json_response(error.message(), status=400)

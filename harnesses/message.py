@@ -54,7 +54,8 @@ class Usage:
     flags: tuple[str, ...] = ()
     """Sorted. `inconsistent`: the provider's own numbers disagree and the larger was kept. `estimated`: it reported none,
     these are counted from bytes. `reasoning_estimated`: the hidden part is counted from its shown text. `broken`: of an
-    exchange that ended before its answer did."""
+    exchange that ended before its answer did. `input_too_small`: it reported far less input than was sent, and the least
+    that this can be made of was taken."""
 
     @property
     def consistent(self) -> bool:
@@ -97,3 +98,5 @@ class Reply:
     """What its own provider wants back with this answer, opaque to all others."""
     reasoned: str = ""
     """Hidden reasoning, where the provider shows it; never part of the answer."""
+    came: int = 0
+    """Bytes of output that came, counted before anything was left unread."""

@@ -23,7 +23,7 @@ from harnesses.provider import Answer, LimitSpent
 from harnesses.question import Question
 from harnesses.tools import Toolbox
 from harnesses.trail import Trail
-from harnesses.usage import estimated_usage, held_to_bytes
+from harnesses.usage import estimated_usage, held_to_bytes, held_to_sent, text_bytes
 from harnesses.using import Using, refusal
 from ledgers.clock import Clock
 
@@ -123,8 +123,9 @@ class _Playing:
             return reply
         answered = reply.text + "".join(call.name + call.arguments_text for call in reply.tool_calls)
         if reply.usage is None:
-            return replace(reply, usage=estimated_usage(wire.request, answered, reply.reasoned))
-        return replace(reply, usage=held_to_bytes(reply.usage, answered, reply.reasoned))
+            return replace(reply, usage=estimated_usage(wire.request, answered, reply.reasoned, reply.came))
+        usage = held_to_bytes(reply.usage, max(reply.came, text_bytes(answered) + text_bytes(reply.reasoned)))
+        return replace(reply, usage=held_to_sent(usage, sum(text_bytes(message.text) for message in self._messages)))
 
     def _hold_output(self, reply: Reply) -> None:
         most = self._limits.output_tokens_max

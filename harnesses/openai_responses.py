@@ -18,7 +18,7 @@ from harnesses.provider import ProviderFault
 from harnesses.reading import CALLS_READ_MAX, AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of, with_first_calls
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
-from harnesses.usage import responses_usage
+from harnesses.usage import Counts, chat_counts, text_bytes, words_in
 
 LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 ITEMS_MAX = 1_024
@@ -91,6 +91,7 @@ class ResponsesReading(AnswerReading):
         self._calls: dict[object, Record] = {}
         """Calls by their item, for hosts that send no whole items."""
         self._response: Record | None = None
+        self._counts = Counts()
 
     def take(self, event: ServerEvent) -> bool:
         """Take one event."""
@@ -100,27 +101,34 @@ class ResponsesReading(AnswerReading):
         kind = said.get("type") or event.name
         if kind == "error":
             refuse_error(said if said.get("error") else {"error": said})
-        if kind == "response.output_item.done" and isinstance(said.get("item"), dict) and len(self._items) < ITEMS_MAX:
-            self._items.append(said["item"])
+        if kind == "response.output_item.done" and isinstance(said.get("item"), dict):
+            self.came.add(_size(said["item"]), form="items")
+            if len(self._items) < ITEMS_MAX:
+                self._items.append(said["item"])
         self._take_piece(str(kind), said)
-        if kind in LAST and isinstance(said.get("response"), dict):
-            self._response = said["response"]
+        if isinstance(response := said.get("response"), dict):
+            self._counts = self._counts.grown(chat_counts(response.get("usage")))
+            if kind in LAST:
+                self._response = response
         return self._response is not None
 
     def so_far(self) -> tuple[Usage | None, str, str]:
         """What was read until now."""
-        pieces = (piece for parts in self._pieces.values() for piece in parts)
-        return None, "".join(pieces) + "".join(text_of(call.get("arguments")) for call in self._calls.values()), ""
+        pieces = [piece for parts in (*self._pieces.values(),) for piece in (*parts,)]
+        return self._counts.usage(), "".join(pieces) + "".join(text_of(call.get("arguments")) for call in (*self._calls.values(),)), ""
 
     def _take_piece(self, kind: str, said: Record) -> None:
         """Keep what deltas say, in case that nothing says it whole."""
         place = said.get("item_id") or said.get("output_index") or 0, said.get("content_index") or 0
+        if kind.endswith(".delta"):
+            self.came.add(words_in(said.get("delta")), form="pieces")
         match kind:
             case "response.output_text.delta" | "response.refusal.delta":
                 self._pieces.setdefault(place, []).append(text_of(said.get("delta")))
             case "response.output_text.done" | "response.refusal.done":
                 self._texts[place] = text_of(said.get("text")) or text_of(said.get("refusal"))
             case "response.output_item.added" if isinstance(said.get("item"), dict) and said["item"].get("type") == "function_call":
+                self.came.add(text_bytes(text_of(said["item"].get("name"))), form="pieces")
                 if len(self._calls) < CALLS_READ_MAX:
                     self._calls[said["item"].get("id") or place[0]] = said["item"]
             case "response.function_call_arguments.done" if place[0] in self._calls:
@@ -139,6 +147,7 @@ class ResponsesReading(AnswerReading):
         if not isinstance(said.get("output"), list):
             raise ProviderFault("the provider's answer has no output")
         self._response = said
+        self._counts = chat_counts(said.get("usage"))
 
     def reply(self) -> Reply:
         """Say what was read. Raises: TransportFault when it was cut off, ProviderFault when it failed."""
@@ -149,7 +158,10 @@ class ResponsesReading(AnswerReading):
         if response.get("status") in ("failed", "cancelled"):
             raise ProviderFault(f"the response {response['status']}")
         output = response.get("output") or self._items or self._pieced_together()
-        items = [item for item in output if isinstance(item, dict)]
+        if not output and not isinstance(response.get("output"), list):
+            raise ProviderFault("the provider's answer has no output")
+        items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+        self.came.add(sum(map(_size, items)), form="whole")
         text = "".join(_said(item) for item in items if item.get("type") == "message")
         calls = bounded_calls(_call(item) for item in items if item.get("type") == "function_call")
         reasoned = "".join(text_of(item.get("summary")) for item in items if item.get("type") == "reasoning")
@@ -157,7 +169,8 @@ class ResponsesReading(AnswerReading):
         native = [item for item in items if item.get("type") in ("message", "function_call") or item.get("encrypted_content")]
         thought = any(item.get("type") == "reasoning" for item in native)
         named = text_of(response.get("model"))
-        return Reply(text, calls, responses_usage(response.get("usage")), _stop(response, bool(calls)), named, native if thought else None, reasoned)
+        stop = _stop(response, bool(calls))
+        return Reply(text, calls, self._counts.usage(), stop, named, native if thought else None, reasoned, self.came.size)
 
 
 def _stop(response: Record, calls: bool) -> Stop:
@@ -166,6 +179,19 @@ def _stop(response: Record, calls: bool) -> Stop:
         reason = details.get("reason") if isinstance(details, dict) else None
         return "length" if reason in LENGTH else "other"
     return "tools" if calls else "end"
+
+
+def _size(item: Record) -> int:
+    """Bytes of output in an item; of reasoning, its words or their summary."""
+    match item.get("type"):
+        case "function_call":
+            return text_bytes(text_of(item.get("name"))) + text_bytes(arguments_of(item.get("arguments")))
+        case "reasoning":
+            forms = (words_in({name: item.get(name)}) for name in ("content", "summary", "encrypted_content"))
+            rest = words_in({name: part for name, part in item.items() if name not in ("content", "summary", "encrypted_content")})
+            return rest + max(forms)
+        case _:
+            return words_in(item)
 
 
 def _said(item: Record) -> str:

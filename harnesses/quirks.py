@@ -15,6 +15,7 @@ FieldName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,59}$")]
 OWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "function_call"})
 """Fields of a message that are written by us alone."""
 DEPTH_MAX = 32
+"""Levels of what a host attaches to a message; what is deeper does not go back to it."""
 
 
 class ReasoningTags(BaseModel):
@@ -70,16 +71,6 @@ def joined(before: Any, piece: Any) -> Any:
                 items.append(item)
         return items
     return piece
-
-
-def shallow(value: Any) -> bool:
-    """Whether a value is nested no deeper than a host's own attachments are; told without descending into it."""
-    level = [value]
-    for _ in range(DEPTH_MAX):
-        level = [item for part in level if isinstance(part, (dict, list)) for item in (part.values() if isinstance(part, dict) else part)]
-        if not level:
-            return True
-    return False
 
 
 def _same_item(one: Any, other: Any) -> bool:

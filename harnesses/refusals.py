@@ -6,16 +6,17 @@
 
 One table for every dialect, for refusals by status and for errors inside an answer. A refusal of the requests or tokens of
 a minute speaks of lengths too, and is the host's.
-Source: error bodies of OpenAI, Azure, Anthropic, Groq, Mistral, Gemini, Together, Fireworks, OpenRouter, vLLM, llama.cpp, Ollama.
+Source: error bodies of OpenAI, Azure, Anthropic, Groq, Mistral, Gemini, Together, Fireworks, OpenRouter, Cohere, xAI, vLLM, SGLang, TGI,
+llama.cpp, LM Studio, Ollama.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 from harnesses.provider import LimitSpent, ModelFault, ProviderFault
+from harnesses.shallow import read_json
 from ledgers.errors import RefereeError
 
 MODEL = re.compile(
@@ -31,7 +32,8 @@ CONTEXT = re.compile(
     r"|(?:maximum|max|available|model'?s?) context (?:length|size|window)|context (?:length|size|window) (?:is |of |was )?(?:exceeded|too)"
     r"|exceed(?:s|ed|ing)? (?:the |its |this |model'?s? )*(?:maximum |available |limit of )*context"
     r"|prompt is too long|input is too long|input length .{0,60}exceed|too many (?:input )?tokens in|input token count .{0,60}exceeds"
-    r"|prompt .{0,40}exceeds max(?:imum)?.{0,20}(?:length|model)",
+    r"|prompt .{0,40}exceeds max(?:imum)?.{0,20}(?:length|model)|maximum (?:prompt|input|sequence) length|loaded with context length of only"
+    r"|tokens in the prompt cannot exceed|`inputs` tokens \+ `max_new_tokens` must be|`inputs` must have (?:less|fewer) than",
     re.IGNORECASE,
 )
 """The conversation is longer than the model takes."""
@@ -60,8 +62,8 @@ def fault_of(text: str, message: str) -> RefereeError:
 def _inner(text: str) -> str:
     """What a body says went wrong, without what it repeats of the request or of the model's own words."""
     try:
-        said: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        said: Any = read_json(text)
+    except ValueError:
         return text
     error = said.get("error", said) if isinstance(said, dict) else said
     if not isinstance(error, dict):

@@ -111,4 +111,4 @@ def test_a_chunk_without_counts_has_none() -> None:
 
 @pytest.mark.parametrize(("reported", "counted", "flags"), [(1, 100, WRONG), (99, 100, WRONG), (100, 100, ()), (500, 500, ())])
 def test_fewer_output_tokens_than_the_bytes_can_be_made_of_are_not_believed(reported: int, counted: int, flags: tuple) -> None:
-    assert held_to_bytes(Usage(5, 0, 0, reported), "x" * 600, "y" * 200) == Usage(5, 0, 0, counted, 0, flags)
+    assert held_to_bytes(Usage(5, 0, 0, reported), 800) == Usage(5, 0, 0, counted, 0, flags)
