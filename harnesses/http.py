@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar
 import httpx
 import tenacity
 
-from harnesses.address import BLOT, Address
+from harnesses.address import Address
 from harnesses.endpoint import Wire
 from harnesses.manifest import Retry
 from harnesses.message import Reply, Usage
@@ -51,7 +51,7 @@ HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity", "U
 
 T = TypeVar("T")
 
-WITHHELD = b"withheld: the answer repeated a key in pieces"
+WITHHELD = b"withheld: the answer repeated a key in pieces that cannot be told apart"
 
 
 class TransportFault(ProviderFault):
@@ -109,7 +109,7 @@ class HttpDoor:
         async for attempt in self._attempts(ends_ms, wire):
             with attempt:
                 reply = await self._attempt(url, headers, body, ends_ms, wire, reading())
-                return self._sealed(reply, wire)
+                return await beside(len(wire.answer), self._sealed, reply, wire, reading)
         raise AssertionError("tenacity raises the last fault")
 
     async def close(self) -> None:
@@ -118,11 +118,20 @@ class HttpDoor:
             await self._client.aclose()
             self._client = None
 
-    def _sealed(self, reply: Reply, wire: Wire) -> Reply:
-        """The reply without secrets; where they came in pieces, the bytes that hold the pieces are not kept."""
-        if self.address.repeated_in(reply) and BLOT not in wire.kept():
+    def _sealed(self, reply: Reply, wire: Wire, reading: Callable[[], Reading]) -> Reply:
+        """The reply without secrets; where one can still be put together out of the bytes that are kept, none are."""
+        kept = wire.kept()
+        if self.address.repeated_in(reply) and self._repeated_again(kept, reading()):
             wire.answer = bytearray(WITHHELD)
         return self.address.without_secrets(reply)
+
+    def _repeated_again(self, kept: bytes, reading: Reading) -> bool:
+        """Whether bytes hold a secret once they are read, or cannot be read to tell."""
+        try:
+            reading.feed(kept)
+            return self.address.repeated_in(reading.end())
+        except RefereeError:
+            return True
 
     def _attempts(self, ends_ms: int, wire: Wire) -> tenacity.AsyncRetrying:
         def wait_s(state: tenacity.RetryCallState) -> float:
@@ -166,8 +175,9 @@ class HttpDoor:
             wire.spent = reading.broken(wire.request)
             came = f"after {len(wire.answer)} bytes of an answer" if wire.answer else "before the provider sent anything"
             raise LimitSpent("time", f"the turn's time was over {came}") from None
-        except (ProviderFault, ModelFault) as fault:
+        except (ProviderFault, ModelFault, LimitSpent) as fault:
             fault.args = (self.address.blotted_text(str(fault)),)
+            await beside(len(wire.answer), wire.kept)
             reason, latency_ms = plain_text(str(fault), REASON_CHARS_MAX), self._clock.monotonic_ms() - begun_ms
             wire.attempts.append(Attempt(reason, wire.kept(), latency_ms, 0, reading.broken(wire.request) if wire.began else None))
             raise

@@ -8,7 +8,8 @@ from email.utils import format_datetime
 import pytest
 from aiohttp import web
 
-from harnesses.address import BLOT, Address
+from harnesses.address import Address
+from harnesses.blot import BLOT
 from harnesses.catalog import endpoint_of, http_door
 from harnesses.endpoint import StepLimits, Wire
 from harnesses.http import RETRY_AFTER_MS_MAX, WITHHELD, TransportFault, retry_after_ms
@@ -225,7 +226,43 @@ async def test_a_key_repeated_in_pieces_leaves_no_pieces() -> None:
     wire = Wire()
     async with serving(stream(*(chunk({"content": letter}) for letter in KEY), chunk({}, "stop"), DONE)) as server:
         reply = await complete(server, wire=wire)
-    assert (reply.text, wire.kept()) == (BLOT.decode(), WITHHELD)
+    kept = [json.loads(line.removeprefix(b"data: ")) for line in wire.kept().splitlines() if line.startswith(b"data: {")]
+    assert reply.text == "".join(event["choices"][0]["delta"].get("content", "") for event in kept) == BLOT.decode()
+
+
+async def test_a_key_once_whole_and_once_in_pieces_leaves_no_pieces() -> None:
+    wire = Wire()
+    async with serving(stream(chunk({"content": KEY}), *(chunk({"content": letter}) for letter in KEY), chunk({}, "stop"), DONE)) as server:
+        reply = await complete(server, wire=wire)
+    assert (reply.text, wire.kept().count(BLOT)) == (2 * BLOT.decode(), 2)
+    assert b'"content": "s"' not in wire.kept() and b'"content": "k"' not in wire.kept()
+
+
+async def test_a_key_in_pieces_that_cannot_be_told_apart_leaves_nothing() -> None:
+    """Two calls whose pieces come by turns: under one name they make no secret, but each makes one."""
+    def pieces(place: int, name: str = "") -> dict:
+        return {"tool_calls": [{"index": index, "function": {"arguments": KEY[place], **({"name": name} if name else {})}} for index in (0, 1)]}
+
+    wire = Wire()
+    async with serving(stream(chunk(pieces(0, "quote")), *(chunk(pieces(place)) for place in range(1, len(KEY))), chunk({}, "tool_calls"), DONE)) as server:
+        reply = await complete(server, wire=wire)
+    assert [call.arguments_text for call in reply.tool_calls] == [BLOT.decode()] * 2 and wire.kept() == WITHHELD
+
+
+async def test_a_key_in_pieces_of_an_exchange_that_broke_is_blotted_too() -> None:
+    wire = Wire()
+    async with serving(stream(*(chunk({"content": letter}) for letter in KEY), drop=True), FINE) as server:
+        assert (await complete(server, wire=wire)).text == "x"
+    (broken,) = wire.attempts
+    assert BLOT in broken.answer and b'"content": "k"' not in broken.answer
+
+
+@pytest.mark.parametrize("answer", [whole({"error": {"message": f"maximum context length of {KEY}"}}), status(400, {"error": f"maximum context length of {KEY[:9]}"})], ids=["inside", "refusal"])
+async def test_a_key_in_a_limit_that_a_host_tells_stands_in_no_message(answer) -> None:
+    async with serving(answer) as server:
+        with pytest.raises(LimitSpent, match="maximum context length") as spent:
+            await complete(server)
+    assert KEY[:8] not in str(spent.value)
 
 
 async def test_a_key_that_is_cut_off_is_blotted_too() -> None:
