@@ -108,7 +108,8 @@ def counts_in(said: Record) -> Counts:
     choices = said.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     records = [record for record in (said, choice, choice.get("message"), choice.get("delta")) if isinstance(record, dict)]
-    found = [chat_counts(part) for part in (*(_at(record, place) for record in records for place in PLACES), said)]
+    parts = (_at(record, place) for record in records for place in PLACES)
+    found = [chat_counts(part) for part in (*parts, said) if isinstance(part, dict)]
     whole = next((counts for counts in found if counts.whole), None)
     return functools.reduce(Counts.grown, found) if whole is None else whole
 
