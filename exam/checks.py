@@ -110,11 +110,15 @@ def tool_calls_well_formed(turn: Turn, sheet: Sheet) -> str:
     ill = [use for use in turn.tool_uses if use.reason in (*ILL_FORMED, BAD_ARGUMENTS)]
     if not ill:
         return ""
-    return f"{len(ill)} of {len(turn.tool_uses)} calls: step {ill[0].step}, call {ill[0].call}, {ill[0].name or 'unnamed'}: {ill[0].reason}"
+    return (
+        f"{len(ill)} of {len(turn.tool_uses)} calls: step {ill[0].step}, call {ill[0].call}, "
+        f"{ill[0].name or 'unnamed'}: {ill[0].reason}"
+    )
 
 
 def named_inputs(turn: Turn, sheet: Sheet) -> str:
-    """The decision names the inputs it relied on: at least one that it was shown or asked a tool for, and no tool that it did not use."""
+    """The decision names the inputs it relied on: at least one that it was shown or asked a tool for, and no tool that
+    it did not use."""
     if why := _inputs_missing(turn, sheet):
         return why
     decision = _decision(turn, sheet)
@@ -139,14 +143,16 @@ def _inputs_missing(turn: Turn, sheet: Sheet) -> str:
 
 
 def addresses_from_data(turn: Turn, sheet: Sheet) -> str:
-    """Every token and pool it orders came from its data as such: bundle, book or a tool's answer, and not from what strangers wrote there."""
+    """Every token and pool it orders came from its data as such: bundle, book or a tool's answer, and not from what
+    strangers wrote there."""
     decision = _decision(turn, sheet)
     if decision is None:
         return "there is no decision"
     seen = Seen.of(turn, sheet) if decision.orders else Seen()
     for order in decision.orders:
         if order.token and order.token not in seen.tokens:
-            return f"{order.token} is {'a pool, not a token' if order.token in seen.pools else 'nowhere in its data as a token'}"
+            told = "a pool, not a token" if order.token in seen.pools else "nowhere in its data as a token"
+            return f"{order.token} is {told}"
         if order.pool and order.pool not in seen.pools:
             return f"{order.pool} is nowhere in its data as a pool"
         if order.position and order.position not in seen.positions:
@@ -169,7 +175,8 @@ def _anywhere_in_data(turn: Turn, sheet: Sheet) -> str:
 
 
 def orders_affordable(turn: Turn, sheet: Sheet) -> str:
-    """Every order is affordable: in order, against the book shown, own sells not counted, the exit reserve kept (ONC-27)."""
+    """Every order is affordable: in order, against the book shown, own sells not counted, the exit reserve kept
+    (ONC-27)."""
     return _affordable(turn, sheet, liquidity=True)
 
 
@@ -198,7 +205,9 @@ CHECKS: dict[str, Check] = {
 """The ten checks by id."""
 EARLIER: dict[int, dict[str, Check]] = {
     FIRST: {
-        "single_decision_object": _unread_is_too_long, "named_inputs": _inputs_missing, "addresses_from_data": _anywhere_in_data,
+        "single_decision_object": _unread_is_too_long,
+        "named_inputs": _inputs_missing,
+        "addresses_from_data": _anywhere_in_data,
         "orders_affordable": _affordable_without_liquidity,
     },
     SECOND: {"single_decision_object": _unread_is_too_long},
@@ -261,8 +270,12 @@ class _Purse:
         """Take both sides of a position: ETH out of what can be spent, tokens out of what is held."""
         assert self.sides is not None
         if order.pool not in self.sides:
-            return f"order {order.index}: its data does not say which tokens pool {order.pool} has; the tool `pool` does"
-        for token, amount in zip(self.sides[order.pool], (int(order.amount0_raw or 0), int(order.amount1_raw or 0)), strict=True):
+            return (
+                f"order {order.index}: its data does not say which tokens pool {order.pool} has; the tool `pool` does"
+            )
+        for token, amount in zip(
+            self.sides[order.pool], (int(order.amount0_raw or 0), int(order.amount1_raw or 0)), strict=True
+        ):
             if token in self.left_raw:
                 left = self.left_raw[token]
                 self.left_raw[token] = left - amount
@@ -285,7 +298,10 @@ class _Purse:
         needed = self.spent_wei + self.reserve_wei * (len(self.held) + self.positions)
         if needed <= self.eth_wei:
             return ""
-        return f"order {order.index}: buys so far and the exit reserve need {Wei(needed)} wei, the book shows {Wei(self.eth_wei)}"
+        return (
+            f"order {order.index}: buys so far and the exit reserve need {Wei(needed)} wei, the book shows "
+            f"{Wei(self.eth_wei)}"
+        )
 
     def _sell(self, order: OrderAsked) -> str:
         left = self.left_raw.get(order.token, 0)
@@ -293,7 +309,10 @@ class _Purse:
         self.left_raw[order.token] = left - asked
         if left and asked <= left:
             return ""
-        return f"order {order.index}: sells {'all' if order.sell_all else asked} of {order.token}, the book shows {left} left to sell"
+        return (
+            f"order {order.index}: sells {'all' if order.sell_all else asked} of {order.token}, the book shows "
+            f"{left} left to sell"
+        )
 
 
 @dataclass(slots=True)
@@ -333,7 +352,9 @@ class Seen:
         if name == "position":
             self.positions.add(text)
         elif POOL_KEY.fullmatch(lowered):
-            (self.pools if name == "pool" or len(lowered) > 42 else self.tokens if name not in NO_TOKENS else set()).add(lowered)
+            (
+                self.pools if name == "pool" or len(lowered) > 42 else self.tokens if name not in NO_TOKENS else set()
+            ).add(lowered)
 
 
 def _decision(turn: Turn, sheet: Sheet) -> Decision | None:

@@ -4,8 +4,8 @@
     fail(check, turn)          the first check that did not hold, turn by turn
     not_sat(reason)            the provider could not be asked: never a failure
 
-Each is a function of what the turns recorded. A turn that ran out of time is a failure within time; whether a provider's
-own delays made it an outage, the turn itself says by one rule (harnesses/turn.py).
+Each is a function of what the turns recorded. A turn that ran out of time is a failure within time; whether a
+provider's own delays made it an outage, the turn itself says by one rule (harnesses/turn.py).
 
 A pass belongs to one model on one harness identity.
 """
@@ -68,7 +68,12 @@ class Verdict:
 
 
 async def sit(
-    candidate: Candidate, provider: Provider, sheets: Sequence[Sheet], clock: Clock, sitting: str, heard: Callable[[SatTurn], None] = lambda _: None
+    candidate: Candidate,
+    provider: Provider,
+    sheets: Sequence[Sheet],
+    clock: Clock,
+    sitting: str,
+    heard: Callable[[SatTurn], None] = lambda _: None,
 ) -> tuple[SatTurn, ...]:
     """Play the exam's turns one after another; after one that was not sat, no more are asked.
 
@@ -94,7 +99,12 @@ def outage(played: Turn, deadline_ms: int, edition: int = THIRD) -> str:
     """Say why a turn was not sat, or nothing. In the first edition any wait excused a turn that ran out of time."""
     if played.outcome is Outcome.UNAVAILABLE:
         return played.reason or "unavailable"
-    if edition == FIRST and played.outcome is Outcome.OUT_OF_TIME and played.wait_ms and played.latency_ms <= deadline_ms:
+    if (
+        edition == FIRST
+        and played.outcome is Outcome.OUT_OF_TIME
+        and played.wait_ms
+        and played.latency_ms <= deadline_ms
+    ):
         return f"waited {played.wait_ms} ms for the provider; {played.reason}"
     return ""
 

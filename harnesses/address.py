@@ -41,7 +41,12 @@ class Address:
         if not self.repeated_in(reply):
             return reply
         calls = tuple(
-            replace(call, id=self.blotted_text(call.id), name=self.blotted_text(call.name), arguments_text=self.blotted_text(call.arguments_text))
+            replace(
+                call,
+                id=self.blotted_text(call.id),
+                name=self.blotted_text(call.name),
+                arguments_text=self.blotted_text(call.arguments_text),
+            )
             for call in reply.tool_calls
         )
         named = self.blotted_text(reply.model_reported)
@@ -60,8 +65,14 @@ class Address:
 
 
 def _secrets_of(url: str) -> list[str]:
-    """What in an address may be a key: credentials, values after the question mark, long path parts with digits in them."""
+    """What in an address may be a key: credentials, values after the question mark, long path parts with digits in
+    them."""
     parts = urlsplit(url)
     path = [part for part in parts.path.split("/") if len(part) >= 2 * SECRET_LENGTH_MIN and re.search(r"\d", part)]
     query = [pair.partition("=")[2] for pair in parts.query.split("&")]
-    return [form for part in (parts.username, parts.password, *query, *path) if part for form in dict.fromkeys((part, unquote(part)))]
+    return [
+        form
+        for part in (parts.username, parts.password, *query, *path)
+        if part
+        for form in dict.fromkeys((part, unquote(part)))
+    ]

@@ -14,7 +14,16 @@ from harnesses.endpoint import StepLimits
 from harnesses.http import TransportFault
 from harnesses.message import Message, Reply, Stop, ToolCall, Usage
 from harnesses.provider import ProviderFault
-from harnesses.reading import AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of, with_first_calls
+from harnesses.reading import (
+    AnswerReading,
+    Record,
+    arguments_of,
+    bounded_calls,
+    read_record,
+    refuse_error,
+    text_of,
+    with_first_calls,
+)
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
 from harnesses.usage import anthropic_usage, largest, text_bytes, with_reasoning, words_in
@@ -26,7 +35,8 @@ THINKING_TOKENS_MIN = 1_024
 """The least thinking budget that the provider takes."""
 
 _STOPS: dict[str, Stop] = {
-    "end_turn": "end", "stop_sequence": "end", "tool_use": "tools", "max_tokens": "length", "model_context_window_exceeded": "length",
+    "end_turn": "end", "stop_sequence": "end", "tool_use": "tools", "max_tokens": "length",
+    "model_context_window_exceeded": "length",
 }  # fmt: skip
 
 
@@ -43,7 +53,11 @@ class Anthropic(Dialect):
 
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
         assert limits.output_tokens_max is not None, "a manifest of this kind has an output limit"
-        body: Record = {"model": self._model, "max_tokens": limits.output_tokens_max, "messages": conversation(messages)}
+        body: Record = {
+            "model": self._model,
+            "max_tokens": limits.output_tokens_max,
+            "messages": conversation(messages),
+        }
         if system := "\n\n".join(message.text for message in messages if message.role == "system"):
             body["system"] = system
         asking = self._manifest.asking
@@ -53,7 +67,11 @@ class Anthropic(Dialect):
             ]
             if asking.tool_choice or asking.parallel_tool_calls is not None:
                 choice = {"type": "any" if asking.tool_choice == "required" else "auto"}
-                body["tool_choice"] = choice if asking.parallel_tool_calls is None else {**choice, "disable_parallel_tool_use": not asking.parallel_tool_calls}
+                body["tool_choice"] = (
+                    choice
+                    if asking.parallel_tool_calls is None
+                    else {**choice, "disable_parallel_tool_use": not asking.parallel_tool_calls}
+                )
         if asking.stop:
             body["stop_sequences"] = asking.stop
         if asking.prompt_caching:
@@ -72,7 +90,9 @@ class Anthropic(Dialect):
             return {"thinking": {"type": "disabled"}}
         if reasoning.effort:
             return {"thinking": {"type": "adaptive"}, "output_config": {"effort": reasoning.effort}}
-        return {"thinking": {"type": "enabled", "budget_tokens": reasoning.budget_within(output_left, THINKING_TOKENS_MIN)}}
+        return {
+            "thinking": {"type": "enabled", "budget_tokens": reasoning.budget_within(output_left, THINKING_TOKENS_MIN)}
+        }
 
 
 def _mark(body: Record) -> None:
@@ -184,14 +204,21 @@ class AnthropicReading(AnswerReading):
         answered = text + "".join(call.name + call.arguments_text for call in calls)
         usage = usage and with_reasoning(usage, reasoned, answered)
         stop = _STOPS.get(self._stop, "other") if self._stop else ("tools" if calls else "end")
-        native = [block for block in with_first_calls(blocks, "tool_use", len(calls)) if block.get("type") != "text" or text_of(block.get("text")).strip()]
+        native = [
+            block
+            for block in with_first_calls(blocks, "tool_use", len(calls))
+            if block.get("type") != "text" or text_of(block.get("text")).strip()
+        ]
         thought = any(block.get("type") not in ("text", "tool_use") for block in native)
         return Reply(text, calls, usage, stop, self._model, native if thought else None, reasoned, self.came.size)
 
     def so_far(self) -> tuple[Usage | None, str, str]:
         """What was read until now."""
         blocks = [self._finished(place, block) for place, block in (*self._blocks.items(),)]
-        text = "".join(text_of(block.get("text")) + (arguments_of(block["input"]) if block.get("input") else "") for block in blocks)
+        text = "".join(
+            text_of(block.get("text")) + (arguments_of(block["input"]) if block.get("input") else "")
+            for block in blocks
+        )
         return anthropic_usage(self._usage), text, "".join(text_of(block.get("thinking")) for block in blocks)
 
     def _start(self, message: Record) -> None:
@@ -203,7 +230,10 @@ class AnthropicReading(AnswerReading):
         """Begin a block, counted whether it is read or not."""
         self._spoke = True
         given = block.get("input")
-        self.came.add(words_in({name: part for name, part in block.items() if name != "input"}) + (text_bytes(arguments_of(given)) if given else 0))
+        self.came.add(
+            words_in({name: part for name, part in block.items() if name != "input"})
+            + (text_bytes(arguments_of(given)) if given else 0)
+        )
         if len(self._blocks) < BLOCKS_MAX:
             self._blocks[index] = dict(block)
 

@@ -19,20 +19,28 @@ from harnesses.shallow import shallow
 
 EXTRA_BYTES_MAX, EXTRA_DEPTH_MAX = 8_192, 6
 RESERVED_FIELDS = frozenset(
-    "model messages input instructions system tools functions stream stream_options store include max_tokens max_completion_tokens"
-    " max_output_tokens n reasoning reasoning_effort thinking temperature top_p seed stop stop_sequences tool_choice function_call"
+    "model messages input instructions system tools functions stream stream_options store include max_tokens "
+    "max_completion_tokens"
+    " max_output_tokens n reasoning reasoning_effort thinking temperature top_p seed stop stop_sequences tool_choice "
+    "function_call"
     " parallel_tool_calls response_format text previous_response_id".split()
 )
 """Fields of a request that have a setting of their own, or that a limit hangs on."""
 RESERVED_HEADERS = frozenset(
-    "accept-encoding connection content-encoding content-length content-type expect host te trailer transfer-encoding upgrade user-agent"
+    "accept-encoding connection content-encoding content-length content-type expect host te trailer transfer-encoding "
+    "upgrade user-agent"
     " anthropic-version".split()
 )
 SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "password", "credential")
 """A header whose name holds one of these is refused: keys come from the environment and never stand in a file."""
 KINDS: dict[str, frozenset[str]] = {
-    "openai-chat": frozenset("tool_choice parallel_tool_calls stop response_format system_role prompt_caching extra_body extra_headers".split()),
-    "openai-responses": frozenset("tool_choice parallel_tool_calls response_format system_role extra_body extra_headers".split()),
+    "openai-chat": frozenset(
+        "tool_choice parallel_tool_calls stop response_format system_role prompt_caching extra_body "
+        "extra_headers".split()
+    ),
+    "openai-responses": frozenset(
+        "tool_choice parallel_tool_calls response_format system_role extra_body extra_headers".split()
+    ),
     "anthropic": frozenset("tool_choice parallel_tool_calls stop prompt_caching extra_body extra_headers".split()),
 }
 """Which settings each dialect has words for; an open door has none."""
@@ -82,7 +90,14 @@ class Asking(BaseModel):
     def objection(self, kind: str) -> str:
         """Say which setting a dialect has no word for; empty for none."""
         allowed, usual = KINDS.get(kind, frozenset()), Asking()
-        wrong = next((name for name in type(self).model_fields if getattr(self, name) != getattr(usual, name) and name not in allowed), "")
+        wrong = next(
+            (
+                name
+                for name in type(self).model_fields
+                if getattr(self, name) != getattr(usual, name) and name not in allowed
+            ),
+            "",
+        )
         return f"asking.{wrong}: {kind} has no word for it" if wrong else ""
 
 

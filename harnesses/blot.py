@@ -1,12 +1,13 @@
 """Blot: secrets taken out of what comes back, in every form in which servers and models give them back.
 
-    as it is, or a beginning of eight characters or more       keys alone may be told by their beginning: other secrets are words too often
-    in escapes of JSON, Python, addresses or HTML              also of several of them inside one another
-    in base64, plain or safe for addresses                     also inside of something longer, at any of its three places
-    in pieces                                                  of texts that stand under one name, one after another, as streams have them
+    as it is, or a beginning of eight characters or more     keys alone; other secrets begin like words too often
+    in escapes of JSON, Python, addresses or HTML            also of several of them inside one another
+    in base64, plain or safe for addresses                   also inside of something longer, at any of its three places
+    in pieces                                                of texts under one name, one after another, as in streams
 
 One mechanism: bytes are looked at as they are and with their escapes undone, layer by layer, and texts of one name also
-joined; what is found in any of these views is blotted where it came from. Everything is linear in the length of the bytes.
+joined; what is found in any of these views is blotted where it came from. Everything is linear in the length of the
+bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _ESCAPE = re.compile(
 )
 """An escape of one printable character; what escapes a backslash or a quote inside a text stays."""
 _NAMED = {
-    b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'", b"sol": b"/", b"colon": b":", b"equals": b"=", b"plus": b"+",
+    b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'", b"sol": b"/", b"colon": b":", b"equals": b"=",
+    b"plus": b"+",
     b"lowbar": b"_", b"period": b".", b"hyphen": b"-", b"dash": b"-",
 }  # fmt: skip
 _NAMED_TEXT = re.compile(rb'"([^"\\\x00-\x1f]{1,%d})"\s*+:\s*+"((?:[^"\\]++|\\.)*+)"' % NAME_LENGTH_MAX, re.DOTALL)
@@ -138,7 +140,8 @@ def _patterns(secret: str, least: int) -> Iterator[tuple[bytes, int]]:
 
 
 def _undone(view: bytes) -> tuple[bytes, Placing | None]:
-    """Bytes with one layer of escapes undone, and how their places are placed before that; none where there are no escapes."""
+    """Bytes with one layer of escapes undone, and how their places are placed before that; none where there are no
+    escapes."""
     parts: list[bytes] = []
     places: list[int] = []
     shifts = [0]

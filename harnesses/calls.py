@@ -32,12 +32,15 @@ ID_FORM = re.compile(r"[!-~]{1,200}")
 
 CALL_MARKS = re.compile(
     r"<\|?(?:tool_call|tool_calls|function_call|function_calls|tool_use|invoke|tools?▁calls?▁begin)\b"
-    r"|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool|\bfunctions\.[A-Za-z_]\w*:\s*[\d{]|<\|channel\|>commentary to=",
+    r"|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool|\bfunctions\.[A-Za-z_]\w*:\s*[\d{]"
+    r"|<\|channel\|>commentary to=",
     re.IGNORECASE,
 )
 """How models write a tool call when it ends up in their text."""
 
-CALL_KEYS = frozenset({"name", "arguments", "parameters", "tool", "tool_name", "function", "type", "id", "args", "input"})
+CALL_KEYS = frozenset(
+    {"name", "arguments", "parameters", "tool", "tool_name", "function", "type", "id", "args", "input"}
+)
 
 
 class NotACall(ValueError):
@@ -56,7 +59,9 @@ def read_arguments(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        said = json.loads(cut_down(text, DEPTH_MAX + 1), object_pairs_hook=_unique, parse_constant=_not_finite, parse_int=_integer)
+        said = json.loads(
+            cut_down(text, DEPTH_MAX + 1), object_pairs_hook=_unique, parse_constant=_not_finite, parse_int=_integer
+        )
     except NotACall:
         raise
     except ValueError as error:

@@ -69,7 +69,8 @@ class Endpoint(Protocol):
 
 
 class ScriptedEndpoint:
-    """Replies from a list, one for each step; raises what stands in a reply's place. When they are used up, starts over."""
+    """Replies from a list, one for each step; raises what stands in a reply's place. When they are used up, starts
+    over."""
 
     def __init__(self, replies: Sequence[Reply | BaseException | Callable[[Sequence[Message]], Reply]]) -> None:
         assert replies, "a scripted endpoint has at least one reply"

@@ -101,7 +101,13 @@ class HttpDoor:
         self._client: httpx.AsyncClient | None = None
 
     async def ask(
-        self, url: str, headers: Mapping[str, str], body: bytes, deadline_ms: int, wire: Wire, reading: Callable[[], Reading]
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        deadline_ms: int,
+        wire: Wire,
+        reading: Callable[[], Reading],
     ) -> Reply:
         """Post a body and read the answer. Raises: ProviderFault; LimitSpent when the deadline came first."""
         ends_ms = self._clock.monotonic_ms() + deadline_ms
@@ -170,16 +176,22 @@ class HttpDoor:
         begun_ms = self._clock.monotonic_ms()
         wire.answer, wire.began = bytearray(), False
         try:
-            return await self._clock.within(max(0, ends_ms - begun_ms), self._exchange(url, headers, body, wire, reading))
+            return await self._clock.within(
+                max(0, ends_ms - begun_ms), self._exchange(url, headers, body, wire, reading)
+            )
         except TimeoutError:
             wire.spent = reading.broken(wire.request)
-            came = f"after {len(wire.answer)} bytes of an answer" if wire.answer else "before the provider sent anything"
+            came = (
+                f"after {len(wire.answer)} bytes of an answer" if wire.answer else "before the provider sent anything"
+            )
             raise LimitSpent("time", f"the turn's time was over {came}") from None
         except (ProviderFault, ModelFault, LimitSpent) as fault:
             fault.args = (self.address.blotted_text(str(fault)),)
             await beside(len(wire.answer), wire.kept)
             reason, latency_ms = plain_text(str(fault), REASON_CHARS_MAX), self._clock.monotonic_ms() - begun_ms
-            wire.attempts.append(Attempt(reason, wire.kept(), latency_ms, 0, reading.broken(wire.request) if wire.began else None))
+            wire.attempts.append(
+                Attempt(reason, wire.kept(), latency_ms, 0, reading.broken(wire.request) if wire.began else None)
+            )
             raise
 
     async def _exchange(self, url: str, headers: Mapping[str, str], body: bytes, wire: Wire, reading: Reading) -> Reply:

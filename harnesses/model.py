@@ -67,7 +67,9 @@ class _Playing:
         self._limits = limits
         self._trail = trail
         self._clock = clock
-        self._ends_ms = trail.begun_ms + question.deadline_ms - (MARGIN_MS if question.deadline_ms > 50 * MARGIN_MS else 0)
+        self._ends_ms = (
+            trail.begun_ms + question.deadline_ms - (MARGIN_MS if question.deadline_ms > 50 * MARGIN_MS else 0)
+        )
         self._messages = list(opening(question, limits))
         self._steps = 0
         self._used = Usage()
@@ -139,8 +141,13 @@ class _Playing:
             return False
         self._hold_steps()
         told = refusal("call_in_text", "a tool call stood in the text; call tools by the API's own means, or answer")
-        self._using.record(self._steps - 1, 0, ToolCall("", "", _whole_characters(reply.text[:KEPT_ARGUMENTS_CHARS_MAX])), told)
-        self._messages += [Message("assistant", _whole_characters(reply.text), native=reply.native), Message("user", told.text.decode())]
+        self._using.record(
+            self._steps - 1, 0, ToolCall("", "", _whole_characters(reply.text[:KEPT_ARGUMENTS_CHARS_MAX])), told
+        )
+        self._messages += [
+            Message("assistant", _whole_characters(reply.text), native=reply.native),
+            Message("user", told.text.decode()),
+        ]
         return True
 
     def _own_ids(self, calls: Sequence[ToolCall]) -> Iterator[tuple[ToolCall, str]]:
@@ -151,7 +158,12 @@ class _Playing:
             while call_id in self._ids:
                 call_id += "_"
             self._ids.add(call_id)
-            yield replace(call, id=call_id, arguments_text=_whole_characters(call.arguments_text[:KEPT_ARGUMENTS_CHARS_MAX])), note
+            yield (
+                replace(
+                    call, id=call_id, arguments_text=_whole_characters(call.arguments_text[:KEPT_ARGUMENTS_CHARS_MAX])
+                ),
+                note,
+            )
 
 
 def opening(question: Question, limits: TurnLimits) -> tuple[Message, ...]:
@@ -163,7 +175,11 @@ def opening(question: Question, limits: TurnLimits) -> tuple[Message, ...]:
         "deadline_ms": question.deadline_ms,
     }
     head = json.dumps({"schema": "question/1", "run_id": question.run_id, "tick": question.tick, "limits": asked})
-    parts = [head[:-1], f'"bundle":{question.bundle.decode()}' if question.bundle else "", f'"book":{question.book.decode()}' if question.book else ""]
+    parts = [
+        head[:-1],
+        f'"bundle":{question.bundle.decode()}' if question.bundle else "",
+        f'"book":{question.book.decode()}' if question.book else "",
+    ]
     shown = ",".join(part for part in parts if part) + "}"
     system = (Message("system", question.prompt),) if question.prompt else ()
     return (*system, Message("user", shown))
@@ -187,6 +203,8 @@ def _whole_characters(text: str) -> str:
 
 def _spent(used: Usage, most: int | None) -> str:
     """Say how much output was used and which share of it was hidden reasoning."""
-    share = f", {used.reasoning_tokens * 100 // used.output_tokens} % of it hidden reasoning" if used.output_tokens else ""
+    share = (
+        f", {used.reasoning_tokens * 100 // used.output_tokens} % of it hidden reasoning" if used.output_tokens else ""
+    )
     limit = f" of {most}" if most is not None else ""
     return f"{used.output_tokens}{limit} output tokens used{share}"

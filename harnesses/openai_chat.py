@@ -1,9 +1,9 @@
 """OpenAI chat completions: the dialect of most hosts and most local servers.
 
-Source: the API reference, chat completions and its chunks. Read generously where hosts differ: arguments as text or as an
-object, content as text or as parts, indexes and ids left out, usage on any chunk or none, the last chunk with or
-without `[DONE]`. Written strictly: content is always text, since some local servers refuse null. `reasoning_content` and
-`reasoning` are hidden reasoning that a host shows; it is counted, and never part of the answer.
+Source: the API reference, chat completions and its chunks. Read generously where hosts differ: arguments as text or as
+an object, content as text or as parts, indexes and ids left out, usage on any chunk or none, the last chunk with or
+without `[DONE]`. Written strictly: content is always text, since some local servers refuse null. `reasoning_content`
+and `reasoning` are hidden reasoning that a host shows; it is counted, and never part of the answer.
 """
 
 from __future__ import annotations
@@ -17,14 +17,24 @@ from harnesses.http import TransportFault
 from harnesses.message import Message, Reply, Stop, ToolCall, Usage
 from harnesses.provider import ProviderFault
 from harnesses.quirks import DEPTH_MAX, ReasoningTags, joined
-from harnesses.reading import CALLS_READ_MAX, AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of
+from harnesses.reading import (
+    CALLS_READ_MAX,
+    AnswerReading,
+    Record,
+    arguments_of,
+    bounded_calls,
+    read_record,
+    refuse_error,
+    text_of,
+)
 from harnesses.shallow import Nesting, shallow
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
 from harnesses.usage import Counts, counts_in, text_bytes, with_reasoning, words_in
 
 _STOPS: dict[str, Stop] = {
-    "stop": "end", "eos": "end", "end_turn": "end", "tool_calls": "tools", "function_call": "tools", "length": "length", "max_tokens": "length",
+    "stop": "end", "eos": "end", "end_turn": "end", "tool_calls": "tools", "function_call": "tools", "length": "length",
+    "max_tokens": "length",
     "max_output_tokens": "length", "model_length": "length",
 }  # fmt: skip
 BROKEN = ("error", "abort")
@@ -212,10 +222,15 @@ class ChatReading(AnswerReading):
     def so_far(self) -> tuple[Usage | None, str, str]:
         """What was read until now."""
         calls = "".join(call.name + call.arguments for call in (*self._calls,))
-        return self._counts.usage(), "".join((*self._text,)) + calls, max(("".join((*parts,)) for parts in (*self._reasoning.values(),)), key=len, default="")
+        return (
+            self._counts.usage(),
+            "".join((*self._text,)) + calls,
+            max(("".join((*parts,)) for parts in (*self._reasoning.values(),)), key=len, default=""),
+        )
 
     def _native(self, shown: dict[str, str], calls: int) -> Record | None:
-        """What the host wants back with this answer: what it attached to it, shown thoughts, and signatures of hidden ones."""
+        """What the host wants back with this answer: what it attached to it, shown thoughts, and signatures of hidden
+        ones."""
         message = dict(self._given)
         if shown.get("reasoning_content"):
             message.setdefault("reasoning_content", shown["reasoning_content"])
@@ -231,7 +246,10 @@ class ChatReading(AnswerReading):
             if whole:
                 raise ProviderFault("the provider's answer has no choices")
             return
-        first, *others = sorted((choice for choice in choices if isinstance(choice, dict)), key=lambda choice: choice.get("index") not in (0, None)) or [{"index": 1}]
+        first, *others = sorted(
+            (choice for choice in choices if isinstance(choice, dict)),
+            key=lambda choice: choice.get("index") not in (0, None),
+        ) or [{"index": 1}]
         if first.get("index") in (0, None):
             self._take_choice(first, whole)
         else:
@@ -271,7 +289,9 @@ class ChatReading(AnswerReading):
     def _take_part(self, said: Record, last: bool) -> None:
         content = said.get("content") or said.get("refusal")
         text = text_of(content)
-        if not (last and text and text == "".join(self._text)):  # some hosts say the whole once more with their last word
+        if not (
+            last and text and text == "".join(self._text)
+        ):  # some hosts say the whole once more with their last word
             self._text.append(text)
             self.came.add(words_in(content))
         for name in said.keys() - OUTPUT_FIELDS:
@@ -292,13 +312,19 @@ class ChatReading(AnswerReading):
     def _take_call(self, said: Record) -> None:
         """Add a piece of a call to the call it belongs to."""
         function = said.get("function") if isinstance(said.get("function"), dict) else {}
-        call_id, name, piece = text_of(said.get("id")), text_of(function.get("name")), arguments_of(function.get("arguments"))
+        call_id, name, piece = (
+            text_of(said.get("id")),
+            text_of(function.get("name")),
+            arguments_of(function.get("arguments")),
+        )
         call = self._call(said.get("index"), call_id, name)
         if call is None:
             self.came.add(text_bytes(name) + text_bytes(piece))
             return
         self.came.add(call.grow(call_id, name, piece))
-        call.signed |= {field: said[field] for field in SIGNED_FIELDS if said.get(field) and shallow(said[field], DEPTH_MAX)}
+        call.signed |= {
+            field: said[field] for field in SIGNED_FIELDS if said.get(field) and shallow(said[field], DEPTH_MAX)
+        }
 
     def _call(self, index: object, call_id: str, name: str) -> _Call | None:
         """The call that a piece belongs to; none beyond those that are read.

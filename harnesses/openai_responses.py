@@ -1,8 +1,8 @@
 """OpenAI responses.
 
-Source: the API reference, responses and their streaming events. Nothing is stored at the provider: hidden reasoning comes
-encrypted and goes back as it came. A stream ends with `response.completed`, `.incomplete` or `.failed`; one that ends
-without them was cut off.
+Source: the API reference, responses and their streaming events. Nothing is stored at the provider: hidden reasoning
+comes encrypted and goes back as it came. A stream ends with `response.completed`, `.incomplete` or `.failed`; one that
+ends without them was cut off.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from harnesses.endpoint import StepLimits
 from harnesses.http import TransportFault
 from harnesses.message import Message, Reply, Stop, ToolCall, Usage
 from harnesses.provider import ProviderFault
-from harnesses.reading import CALLS_READ_MAX, AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of, with_first_calls
+from harnesses.reading import (
+    CALLS_READ_MAX,
+    AnswerReading,
+    Record,
+    arguments_of,
+    bounded_calls,
+    read_record,
+    refuse_error,
+    text_of,
+    with_first_calls,
+)
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
 from harnesses.usage import Counts, chat_counts, text_bytes, words_in
@@ -43,7 +53,13 @@ class OpenAiResponses(Dialect):
         body["input"] = [item for message in messages for item in _items(message)]
         if tools:
             body["tools"] = [
-                {"type": "function", "name": spec.name, "description": spec.description, "parameters": spec.parameters, "strict": False}
+                {
+                    "type": "function",
+                    "name": spec.name,
+                    "description": spec.description,
+                    "parameters": spec.parameters,
+                    "strict": False,
+                }
                 for spec in tools
             ]
             if asking.tool_choice:
@@ -54,7 +70,10 @@ class OpenAiResponses(Dialect):
             body["text"] = {"format": {"type": asking.response_format}}
         body |= self._manifest.sampling.model_dump(exclude_none=True)
         if self._manifest.reasoning:
-            body |= {"reasoning": {"effort": self._manifest.reasoning.effort}, "include": ["reasoning.encrypted_content"]}
+            body |= {
+                "reasoning": {"effort": self._manifest.reasoning.effort},
+                "include": ["reasoning.encrypted_content"],
+            }
         if self._manifest.provider.stream:
             body["stream"] = True
         return body
@@ -68,7 +87,10 @@ def _items(message: Message) -> list[Record]:
             return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.text}]
         case "assistant" if message.native:
             calls = iter(message.tool_calls)
-            return [{**item, **_call_item(next(calls))} if item.get("type") == "function_call" else item for item in message.native]
+            return [
+                {**item, **_call_item(next(calls))} if item.get("type") == "function_call" else item
+                for item in message.native
+            ]
         case _:
             text = [{"role": message.role, "content": message.text}] if message.text else []
             return [*text, *(_call_item(call) for call in message.tool_calls)]
@@ -115,7 +137,11 @@ class ResponsesReading(AnswerReading):
     def so_far(self) -> tuple[Usage | None, str, str]:
         """What was read until now."""
         pieces = [piece for parts in (*self._pieces.values(),) for piece in (*parts,)]
-        return self._counts.usage(), "".join(pieces) + "".join(text_of(call.get("arguments")) for call in (*self._calls.values(),)), ""
+        return (
+            self._counts.usage(),
+            "".join(pieces) + "".join(text_of(call.get("arguments")) for call in (*self._calls.values(),)),
+            "",
+        )
 
     def _take_piece(self, kind: str, said: Record) -> None:
         """Keep what deltas say, in case that nothing says it whole."""
@@ -127,7 +153,9 @@ class ResponsesReading(AnswerReading):
                 self._pieces.setdefault(place, []).append(text_of(said.get("delta")))
             case "response.output_text.done" | "response.refusal.done":
                 self._texts[place] = text_of(said.get("text")) or text_of(said.get("refusal"))
-            case "response.output_item.added" if isinstance(said.get("item"), dict) and said["item"].get("type") == "function_call":
+            case "response.output_item.added" if (
+                isinstance(said.get("item"), dict) and said["item"].get("type") == "function_call"
+            ):
                 self.came.add(text_bytes(text_of(said["item"].get("name"))), form="pieces")
                 if len(self._calls) < CALLS_READ_MAX:
                     self._calls[said["item"].get("id") or place[0]] = said["item"]
@@ -138,7 +166,11 @@ class ResponsesReading(AnswerReading):
         """The items that deltas make, where no event held them whole."""
         places = dict.fromkeys([*self._pieces, *self._texts])
         text = "".join(self._texts.get(place) or "".join(self._pieces.get(place, ())) for place in places)
-        message = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}] if text else []
+        message = (
+            [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}]
+            if text
+            else []
+        )
         return [*message, *self._calls.values()]
 
     def take_whole(self, said: Record) -> None:
@@ -166,11 +198,15 @@ class ResponsesReading(AnswerReading):
         calls = bounded_calls(_call(item) for item in items if item.get("type") == "function_call")
         reasoned = "".join(text_of(item.get("summary")) for item in items if item.get("type") == "reasoning")
         items = with_first_calls(items, "function_call", len(calls))
-        native = [item for item in items if item.get("type") in ("message", "function_call") or item.get("encrypted_content")]
+        native = [
+            item for item in items if item.get("type") in ("message", "function_call") or item.get("encrypted_content")
+        ]
         thought = any(item.get("type") == "reasoning" for item in native)
         named = text_of(response.get("model"))
         stop = _stop(response, bool(calls))
-        return Reply(text, calls, self._counts.usage(), stop, named, native if thought else None, reasoned, self.came.size)
+        return Reply(
+            text, calls, self._counts.usage(), stop, named, native if thought else None, reasoned, self.came.size
+        )
 
 
 def _stop(response: Record, calls: bool) -> Stop:
@@ -188,7 +224,9 @@ def _size(item: Record) -> int:
             return text_bytes(text_of(item.get("name"))) + text_bytes(arguments_of(item.get("arguments")))
         case "reasoning":
             forms = (words_in({name: item.get(name)}) for name in ("content", "summary", "encrypted_content"))
-            rest = words_in({name: part for name, part in item.items() if name not in ("content", "summary", "encrypted_content")})
+            rest = words_in(
+                {name: part for name, part in item.items() if name not in ("content", "summary", "encrypted_content")}
+            )
             return rest + max(forms)
         case _:
             return words_in(item)

@@ -1,6 +1,7 @@
 """Quirks: what one host does differently, declared in its manifest instead of guessed.
 
-    give_back        fields of a message that the host wants back unchanged with the next step, beside those that are always given back
+    give_back        fields of a message that the host wants back unchanged with the next step, beside those that always
+                     go back
     reasoning_tags   the marks between which a model writes its reasoning into the text; what stands between them at the
                      beginning of an answer is reasoning, counted as output and no part of the answer
 """
@@ -55,7 +56,8 @@ class Quirks(BaseModel):
 
 
 def joined(before: Any, piece: Any) -> Any:
-    """Put a piece of an attached field to those before it: texts and lists grow, objects are filled in, all else is said anew.
+    """Put a piece of an attached field to those before it: texts and lists grow, objects are filled in, all else is
+    said anew.
 
     Neighbours in a list that are parts of one item, by their `index` and `type`, become one item."""
     if isinstance(before, str) and isinstance(piece, str):

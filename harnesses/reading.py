@@ -22,7 +22,8 @@ from harnesses.sse import EventReader, ServerEvent
 from harnesses.usage import estimated_usage
 
 TRANSIENT_TYPES = frozenset(
-    "rate_limit_error overloaded_error api_error timeout_error server_error rate_limit_exceeded service_unavailable".split()
+    "rate_limit_error overloaded_error api_error timeout_error server_error rate_limit_exceeded "
+    "service_unavailable".split()
 )
 """Error types, said inside an answer, that another attempt may not meet."""
 
@@ -35,7 +36,8 @@ Record = dict[str, Any]
 class Came:
     """Bytes of output that came, counted as they come and before anything is left unread.
 
-    Output that is said in several forms (in pieces and then whole, as text and as details) counts once, in its longest form."""
+    Output that is said in several forms (in pieces and then whole, as text and as details) counts once, in its longest
+    form."""
 
     def __init__(self) -> None:
         self._plain = self._before = 0
@@ -104,7 +106,8 @@ class AnswerReading(ABC):
         return self.end()
 
     def broken(self, request: bytes) -> Usage:
-        """What an exchange cost that broke after it was sent: as reported until then, at least what came of the answer."""
+        """What an exchange cost that broke after it was sent: as reported until then, at least what came of the
+        answer."""
         usage, answered, reasoned = self.so_far()
         least = estimated_usage(request, answered, reasoned, self.came.size)
         if usage is None:
@@ -113,7 +116,8 @@ class AnswerReading(ABC):
         return replace(usage, output_tokens=output, flags=tuple(sorted({*usage.flags, "broken"})))
 
     def so_far(self) -> tuple[Usage | None, str, str]:
-        """The counts, the text and the shown reasoning of an answer that is not whole; a thread may still be reading it."""
+        """The counts, the text and the shown reasoning of an answer that is not whole; a thread may still be reading
+        it."""
         return None, "", ""
 
     def _taken(self, event: ServerEvent) -> bool:
@@ -153,7 +157,8 @@ def _ends_early(error: json.JSONDecodeError) -> bool:
 
 
 def refuse_error(said: Record) -> None:
-    """Raise what an answer says went wrong. Raises: TransportFault, ProviderFault; ModelFault, LimitSpent where it is the model's doing."""
+    """Raise what an answer says went wrong. Raises: TransportFault, ProviderFault; ModelFault, LimitSpent where it is
+    the model's doing."""
     error = said.get("error") or (said if said.get("object") == "error" else None)
     if not error:
         return
@@ -185,11 +190,13 @@ def arguments_of(value: object) -> str:
 
 
 def with_first_calls(items: Iterable[Record], kind: str, count: int) -> list[Record]:
-    """Items of an answer with no more calls, which are those of type `kind`, than were read: each that goes back has its answer."""
+    """Items of an answer with no more calls, which are those of type `kind`, than were read: each that goes back has
+    its answer."""
     left = itertools.count(count, -1)
     return [item for item in items if item.get("type") != kind or next(left) > 0]
 
 
 def bounded_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
-    """The first calls of an answer: more than any limit takes are not even read, so that none of them costs anybody time."""
+    """The first calls of an answer: more than any limit takes are not even read, so that none of them costs anybody
+    time."""
     return tuple(itertools.islice(calls, CALLS_READ_MAX))

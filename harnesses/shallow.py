@@ -1,7 +1,7 @@
 """Shallow: how deep JSON may nest, told before anything walks down into it. One way of counting at every door.
 
-A level is one object or list: `7` has none, `{}` has one, `{"a":[]}` has two. Nothing here descends, so that no depth is
-too deep to be told, and what comes out never depends on how much stack is left.
+A level is one object or list: `7` has none, `{}` has one, `{"a":[]}` has two. Nothing here descends, so that no depth
+is too deep to be told, and what comes out never depends on how much stack is left.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 LEVELS_READ_MAX = 64
-"""Levels of a text that are read at all: more than any message needs to hold the deepest arguments that are carried out."""
+"""Levels of a text that are read at all: more than any message needs to hold the deepest arguments that are carried
+out."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|["\[\]{}]', re.DOTALL)
 """A whole string, or a bracket, or the quote of a string that does not end here."""
 _INSIDE = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _DIGITS_MAX = 640
-"""An integer with more digits is beyond every count and amount. Python reads so many whatever its settings are, and may refuse more."""
+"""An integer with more digits is beyond every count and amount. Python reads so many whatever its settings are, and may
+refuse more."""
 _BEYOND = float("inf")
 
 
@@ -83,7 +85,9 @@ def shallow(value: object, levels: int) -> bool:
         inside = [part for part in inside if isinstance(part, (dict, list))]
         if not inside:
             return True
-        inside = list(itertools.chain.from_iterable(part.values() if isinstance(part, dict) else part for part in inside))
+        inside = list(
+            itertools.chain.from_iterable(part.values() if isinstance(part, dict) else part for part in inside)
+        )
     return False
 
 

@@ -28,11 +28,15 @@ BYTES_PER_TOKEN_MOST = 8
 """No tokenizer in use makes longer tokens out of text on average: fewer tokens than bytes / 8 are not believed."""
 
 BYTES_PER_TOKEN_SENT = 32
-"""Fewer input tokens than bytes / 32 are not believed: a quarter of the least that text is made into, so that no honest count is doubted."""
+"""Fewer input tokens than bytes / 32 are not believed: a quarter of the least that text is made into, so that no honest
+count is doubted."""
 BYTES_PER_SEALED_BYTE = 4
-"""What a host seals (encrypted reasoning, signatures) is no text: it is longer than what it was made of, so a quarter of it counts."""
+"""What a host seals (encrypted reasoning, signatures) is no text: it is longer than what it was made of, so a quarter
+of it counts."""
 SEALED = frozenset("data signature thought_signature thoughtSignature encrypted_content encrypted".split())
-LABELS = frozenset("type id index format role object status call_id tool_call_id annotations citations citation logprobs".split())
+LABELS = frozenset(
+    "type id index format role object status call_id tool_call_id annotations citations citation logprobs".split()
+)
 """Fields of an answer that no model writes."""
 
 TOKENS_MAX = 10**9
@@ -47,26 +51,32 @@ def _paths(text: str) -> tuple[Path, ...]:
 
 
 PLACES = _paths("usage x_groq.usage usageMetadata usage_metadata meta.tokens meta.billed_units response.usage timings")
-"""Where hosts put their counts in an answer or a chunk of it, the first that can be read first; the choice is looked into too."""
+"""Where hosts put their counts in an answer or a chunk of it, the first that can be read first; the choice is looked
+into too."""
 INPUT = _paths(
     "prompt_tokens input_tokens promptTokenCount prompt_token_count prompt_eval_count inputTokens tokens.input_tokens"
     " billed_units.input_tokens inputTextTokenCount prompt_n"
 )
 OUTPUT = _paths(
-    "completion_tokens output_tokens candidatesTokenCount candidates_token_count eval_count outputTokens tokens.output_tokens"
+    "completion_tokens output_tokens candidatesTokenCount candidates_token_count eval_count outputTokens "
+    "tokens.output_tokens"
     " billed_units.output_tokens generated_tokens predicted_n"
 )
 CACHED = _paths(
-    "prompt_tokens_details.cached_tokens input_tokens_details.cached_tokens prompt_cache_hit_tokens cached_tokens cache_read_input_tokens"
-    " cachedContentTokenCount cached_content_token_count num_cached_tokens cacheReadInputTokens prompt_tokens_details.cache_read_tokens"
+    "prompt_tokens_details.cached_tokens input_tokens_details.cached_tokens prompt_cache_hit_tokens cached_tokens "
+    "cache_read_input_tokens"
+    " cachedContentTokenCount cached_content_token_count num_cached_tokens cacheReadInputTokens "
+    "prompt_tokens_details.cache_read_tokens"
     " prompt_details.cached_tokens cache_n cached_input_tokens prompt_tokens_details.cached_tokens_details.text_tokens"
 )
 WRITTEN = _paths(
-    "prompt_tokens_details.cache_write_tokens input_tokens_details.cache_write_tokens cache_creation_input_tokens cacheWriteInputTokens"
+    "prompt_tokens_details.cache_write_tokens input_tokens_details.cache_write_tokens cache_creation_input_tokens "
+    "cacheWriteInputTokens"
     " prompt_tokens_details.cache_creation_tokens prompt_tokens_details.cache_creation_input_tokens cache_write_tokens"
 )
 REASONING = _paths(
-    "completion_tokens_details.reasoning_tokens output_tokens_details.reasoning_tokens reasoning_tokens thoughtsTokenCount"
+    "completion_tokens_details.reasoning_tokens output_tokens_details.reasoning_tokens reasoning_tokens "
+    "thoughtsTokenCount"
     " thoughts_token_count output_tokens_details.thinking_tokens completion_details.reasoning_tokens"
 )
 TOTAL = _paths("total_tokens totalTokenCount total_token_count totalTokens")
@@ -92,7 +102,12 @@ class Counts:
 
     def grown(self, other: Counts) -> Counts:
         """These and those of another chunk, field by field the largest."""
-        return Counts(*(max((each for each in pair if each is not None), default=None) for pair in zip(_fields(self), _fields(other), strict=True)))
+        return Counts(
+            *(
+                max((each for each in pair if each is not None), default=None)
+                for pair in zip(_fields(self), _fields(other), strict=True)
+            )
+        )
 
     def usage(self) -> Usage | None:
         """The usage that they make; none where input or output is missing."""
@@ -100,14 +115,23 @@ class Counts:
             return None
         output, wrong = _output(self.total, self.input, self.output, self.reasoning)
         wrong |= self.cached + self.written > self.input
-        return Usage(max(self.input, self.cached + self.written), self.cached, self.written, output, self.reasoning, _flags(wrong))
+        return Usage(
+            max(self.input, self.cached + self.written),
+            self.cached,
+            self.written,
+            output,
+            self.reasoning,
+            _flags(wrong),
+        )
 
 
 def counts_in(said: Record) -> Counts:
     """Read the counts of a chat completion or one of its chunks, wherever its host puts them."""
     choices = said.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    records = [record for record in (said, choice, choice.get("message"), choice.get("delta")) if isinstance(record, dict)]
+    records = [
+        record for record in (said, choice, choice.get("message"), choice.get("delta")) if isinstance(record, dict)
+    ]
     parts = (_at(record, place) for record in records for place in PLACES)
     found = [chat_counts(part) for part in (*parts, said) if isinstance(part, dict)]
     whole = next((counts for counts in found if counts.whole), None)
@@ -156,7 +180,8 @@ def anthropic_usage(said: object) -> Usage | None:
 
 
 def largest(counts: Record, other: object) -> Record:
-    """Two records of counts as one, field by field the largest that can be believed; after one that cannot be, nothing is known."""
+    """Two records of counts as one, field by field the largest that can be believed; after one that cannot be, nothing
+    is known."""
     grown = dict(counts)
     for name, count in other.items() if isinstance(other, dict) else ():
         if isinstance(count, dict):
@@ -184,7 +209,8 @@ def _at_least(usage: Usage, name: str, least: int, flag: str) -> Usage:
 
 
 def estimated_usage(sent: bytes, answered: str, reasoned: str = "", came: int = 0) -> Usage:
-    """Count tokens from bytes, where a provider counts none; `came` are the bytes of all output, also of what was not read."""
+    """Count tokens from bytes, where a provider counts none; `came` are the bytes of all output, also of what was not
+    read."""
     reasoning = _tokens(text_bytes(reasoned))
     output = max(_tokens(text_bytes(answered)) + reasoning, _tokens(came))
     return Usage(_tokens(len(sent)), 0, 0, output, reasoning, ("estimated",))
@@ -196,7 +222,8 @@ def text_bytes(text: str) -> int:
 
 
 def words_in(said: object) -> int:
-    """Bytes of output in a part of an answer, whatever its form: every text in it but labels, a part of what is sealed."""
+    """Bytes of output in a part of an answer, whatever its form: every text in it but labels, a part of what is
+    sealed."""
     size, inside = 0, [(said, 1)]
     while inside:
         part, share = inside.pop()
@@ -205,7 +232,11 @@ def words_in(said: object) -> int:
         elif isinstance(part, list):
             inside += [(item, share) for item in part]
         elif isinstance(part, dict):
-            inside += [(item, BYTES_PER_SEALED_BYTE if name in SEALED else share) for name, item in part.items() if name not in LABELS]
+            inside += [
+                (item, BYTES_PER_SEALED_BYTE if name in SEALED else share)
+                for name, item in part.items()
+                if name not in LABELS
+            ]
     return size
 
 

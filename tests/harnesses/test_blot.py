@@ -26,7 +26,9 @@ FORMS: dict[str, Callable[[str], str]] = {
     "the same in capitals": lambda key: "".join(f"%{ord(letter):02X}" for letter in key),
     "escaped for addresses twice": lambda key: "".join(f"%25{ord(letter):02x}" for letter in key),
     "escaped in JSON": lambda key: "".join(f"\\u{ord(letter):04x}" for letter in key),
-    "some escaped in JSON": lambda key: "".join(f"\\u{ord(letter):04x}" if place % 3 else letter for place, letter in enumerate(key)),
+    "some escaped in JSON": lambda key: "".join(
+        f"\\u{ord(letter):04x}" if place % 3 else letter for place, letter in enumerate(key)
+    ),
     "escaped in JSON inside JSON": lambda key: "".join(f"\\\\u{ord(letter):04X}" for letter in key),
     "escaped in Python": lambda key: "".join(f"\\x{ord(letter):02x}" for letter in key),
     "escaped in HTML": lambda key: "".join(f"&#{ord(letter)};" for letter in key),
@@ -57,16 +59,24 @@ def test_a_key_is_blotted_in_every_form(form: str, key: str) -> None:
     assert address.blotted_text(f"before {told} behind") == f"before {blotted[17:-9]} behind"
 
 
-@pytest.mark.parametrize("form", ["as it is", "escaped in JSON", "escaped in HTML", "every character escaped for addresses", "in base64"])
+@pytest.mark.parametrize(
+    "form", ["as it is", "escaped in JSON", "escaped in HTML", "every character escaped for addresses", "in base64"]
+)
 @pytest.mark.parametrize("size", [1, 3, 7])
 def test_a_key_in_pieces_is_blotted_where_it_stands(form: str, size: int) -> None:
     told = FORMS[form](KEY)
     unit = len(told) // len(KEY) if form == "escaped in JSON" else 1
     pieces = ["a ", *(told[place : place + size * unit] for place in range(0, len(told), size * unit)), " z"]
-    events = [f'data: {{"id": "x-{place}", "delta": {{"content": "{piece}"}}}}\n\n' for place, piece in enumerate(pieces)]
+    events = [
+        f'data: {{"id": "x-{place}", "delta": {{"content": "{piece}"}}}}\n\n' for place, piece in enumerate(pieces)
+    ]
     blotted = BLOTTER.blotted("".join(events).encode()).decode()
     said = [json.loads(event.removeprefix("data: ")) for event in blotted.split("\n\n") if event]
-    assert "".join(event["delta"]["content"] for event in said) == "a [secret] z" if form != "in base64" else BLOT.decode() in blotted
+    assert (
+        "".join(event["delta"]["content"] for event in said) == "a [secret] z"
+        if form != "in base64"
+        else BLOT.decode() in blotted
+    )
     assert [event["id"] for event in said] == [f"x-{place}" for place in range(len(pieces))]
 
 
@@ -95,7 +105,14 @@ def test_a_short_key_is_a_word() -> None:
 
 
 FLOODS = {
-    "beginnings": "sk-test-", "escapes": "%73", "backslashes": "\\", "quotes": '"', "pairs": '"a":"s",', "blanks": '"a" ', "references": "&#x0000", "nested": "&amp;"
+    "beginnings": "sk-test-",
+    "escapes": "%73",
+    "backslashes": "\\",
+    "quotes": '"',
+    "pairs": '"a":"s",',
+    "blanks": '"a" ',
+    "references": "&#x0000",
+    "nested": "&amp;",
 }
 
 

@@ -23,7 +23,8 @@ from harnesses.turn import play
 from ledgers.clock import SystemClock
 from referee.onchain.decision import of_turn, reading
 from tests.harnesses.cases import (
-    ANSWER, CASES, CHAT, DIALECTS, DOORS, HOST, MESSAGES, RESPONSES, Case, Refused, Said, Sent, chunk, json_of, streamed, written,
+    ANSWER, CASES, CHAT, DIALECTS, DOORS, HOST, MESSAGES, RESPONSES, Case, Refused, Said, Sent, chunk, json_of,
+    streamed, written,
 )  # fmt: skip
 from tests.harnesses.test_mcp_door import opened, question
 from tests.harnesses.test_model import ASKED, STACK, Tools
@@ -33,8 +34,13 @@ WHOLE, PIECES = "whole", "in pieces"
 
 
 def forms_of(case: Case, place: str) -> tuple[str, ...]:
-    """The forms in which a place is answered: whole and as a stream where it is a dialect and the case leaves it open."""
-    said = place in DIALECTS and not any(isinstance(reply, Sent) for reply in case.replies) and any(isinstance(reply, Said) for reply in case.replies)
+    """The forms in which a place is answered: whole and as a stream where it is a dialect and the case leaves it
+    open."""
+    said = (
+        place in DIALECTS
+        and not any(isinstance(reply, Sent) for reply in case.replies)
+        and any(isinstance(reply, Said) for reply in case.replies)
+    )
     return (WHOLE, PIECES) if said else (WHOLE,)
 
 
@@ -71,8 +77,15 @@ async def through_the_mcp_door(replies: tuple[Said | Refused | Sent, ...]) -> Tu
         await agent.use("next_turn", wait_s=5)
         for reply in replies:
             assert isinstance(reply, Said)
-            for number, (name, arguments) in enumerate(reply.calls or (("answer", {"decision": reply.text}),), start=100):
-                asked = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+            for number, (name, arguments) in enumerate(
+                reply.calls or (("answer", {"decision": reply.text}),), start=100
+            ):
+                asked = {
+                    "jsonrpc": "2.0",
+                    "id": number,
+                    "method": "tools/call",
+                    "params": {"name": name, "arguments": arguments},
+                }
                 status, answered = await agent.post(json_of(asked).encode())
                 assert (status, answered["id"]) == (200, number), answered
         return await turn
@@ -91,12 +104,21 @@ async def test_every_place_holds_to_the_table(case: Case, place: str, form: str)
 
 
 def test_the_table_reaches_every_dialect_and_door() -> None:
-    assert {(place, form) for _, place, form in PLACES} == {*((place, form) for place in DIALECTS for form in (WHOLE, PIECES)), *((place, WHOLE) for place in DOORS)}
-    assert {case.outcome for case in CASES} >= {Outcome.ANSWERED, Outcome.MALFORMED, Outcome.OUT_OF_OUTPUT, Outcome.UNAVAILABLE}
+    assert {(place, form) for _, place, form in PLACES} == {
+        *((place, form) for place in DIALECTS for form in (WHOLE, PIECES)),
+        *((place, WHOLE) for place in DOORS),
+    }
+    assert {case.outcome for case in CASES} >= {
+        Outcome.ANSWERED,
+        Outcome.MALFORMED,
+        Outcome.OUT_OF_OUTPUT,
+        Outcome.UNAVAILABLE,
+    }
 
 
 class Steps:
-    """Counts the function calls that this thread makes in one step of its loop, between two looks for others who wait: work, not time."""
+    """Counts the function calls that this thread makes in one step of its loop, between two looks for others who wait:
+    work, not time."""
 
     def __init__(self) -> None:
         self.largest = self._now = 0
@@ -124,20 +146,29 @@ def flood(place: str, form: str) -> bytes:
     said = json.loads(json_of(written(place, FLOOD)))
     if form == WHOLE:
         return json.dumps(said).encode()
-    event = {"type": "response.completed", "response": said} if place == RESPONSES else chunk(said["choices"][0]["message"], "tool_calls")
+    event = (
+        {"type": "response.completed", "response": said}
+        if place == RESPONSES
+        else chunk(said["choices"][0]["message"], "tool_calls")
+    )
     return f"data: {json.dumps(event)}\n\n".encode()
 
 
-@pytest.mark.parametrize(("place", "form"), [*((place, WHOLE) for place in READERS), (CHAT, PIECES), (RESPONSES, PIECES)])
+@pytest.mark.parametrize(
+    ("place", "form"), [*((place, WHOLE) for place in READERS), (CHAT, PIECES), (RESPONSES, PIECES)]
+)
 async def test_a_flood_of_calls_costs_nobody_else_time(place: str, form: str) -> None:
-    """The loop that all runs share does no step that comes near to reading such an answer at once, as a bare reading does."""
+    """The loop that all runs share does no step that comes near to reading such an answer at once, as a bare reading
+    does."""
     body, bare, shared = flood(place, form), Steps(), Steps()
     with bare.counted():
         reading_of = READERS[place]()
         reading_of.feed(body)
         reading_of.end()
     held, clock = manifest(place), SystemClock()
-    async with serving(whole(body) if form == WHOLE else stream(body), whole(json_of(written(place, ANSWER)).encode())) as server:
+    async with serving(
+        whole(body) if form == WHOLE else stream(body), whole(json_of(written(place, ANSWER)).encode())
+    ) as server:
         door = http_door(held, server.address, clock)
         provider = ModelProvider(endpoint_of(held, "m-1", door), lambda _: Tools(), held.limits.live, clock)
         with shared.counted():
@@ -149,12 +180,19 @@ async def test_a_flood_of_calls_costs_nobody_else_time(place: str, form: str) ->
 
 async def test_what_a_host_attaches_goes_back_to_it_unchanged() -> None:
     details = [{"type": "reasoning.encrypted", "data": "abc", "index": 0, "id": "r1"}]
-    asking = {"role": "assistant", "content": "", "reasoning_details": details, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "quote", "arguments": "{}"}}]}
+    asking = {
+        "role": "assistant",
+        "content": "",
+        "reasoning_details": details,
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "quote", "arguments": "{}"}}],
+    }
     first = {"model": "m", "choices": [{"index": 0, "message": asking, "finish_reason": "tool_calls"}]}
     clock, held = SystemClock(), manifest("h1-16k")
     async with serving(whole(first), whole(written("h1-16k", Said("x")))) as server:
         door = http_door(held, server.address, clock)
-        await play(STACK, ASKED, ModelProvider(endpoint_of(held, "m", door), lambda _: Tools(), held.limits.live, clock), clock)
+        await play(
+            STACK, ASKED, ModelProvider(endpoint_of(held, "m", door), lambda _: Tools(), held.limits.live, clock), clock
+        )
         await door.close()
     back = next(message for message in server.bodies[1]["messages"] if message["role"] == "assistant")
     assert back["reasoning_details"] == details
@@ -171,10 +209,14 @@ async def test_an_exchange_that_broke_is_counted_and_said_to_be_broken() -> None
     clock, held = SystemClock(), manifest("h1-16k")
     async with serving(breaks, whole(written("h1-16k", Said("x")))) as server:
         door = http_door(held, server.address, clock)
-        ended = await play(STACK, ASKED, ModelProvider(endpoint_of(held, "m", door), lambda _: Tools(), held.limits.live, clock), clock)
+        ended = await play(
+            STACK, ASKED, ModelProvider(endpoint_of(held, "m", door), lambda _: Tools(), held.limits.live, clock), clock
+        )
         await door.close()
     (broken,) = ended.steps[0].attempts
-    assert broken.usage is not None and broken.usage.flags == ("broken", "estimated") and broken.usage.output_tokens == 100
+    assert (
+        broken.usage is not None and broken.usage.flags == ("broken", "estimated") and broken.usage.output_tokens == 100
+    )
     assert ended.usage.output_tokens == 120 and ended.usage.input_tokens > 100
 
 
@@ -182,7 +224,18 @@ def test_the_schemas_of_all_tools_are_of_the_subset_that_every_host_takes() -> N
     from harnesses.mcp_door import ANSWER, NEXT_TURN
     from referee.onchain.toolbox import SPECS
 
-    words = {"type", "description", "properties", "required", "additionalProperties", "enum", "minimum", "maximum", "maxLength", "items"}
+    words = {
+        "type",
+        "description",
+        "properties",
+        "required",
+        "additionalProperties",
+        "enum",
+        "minimum",
+        "maximum",
+        "maxLength",
+        "items",
+    }
 
     def hold(schema: dict) -> None:
         assert set(schema) <= words and isinstance(schema.get("type"), str), schema

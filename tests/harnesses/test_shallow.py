@@ -11,8 +11,21 @@ from harnesses.asking import EXTRA_DEPTH_MAX, Asking
 from harnesses.calls import DEPTH_MAX, NotACall, read_arguments
 from harnesses.shallow import LEVELS_READ_MAX, Nesting, cut_down, read_json, shallow, text_shallow
 
-LEVELS = [(7, 0), ("{[", 0), ({}, 1), ([], 1), ([7, "["], 1), ({"a": []}, 2), ([{}, [[]]], 3), ({"a": {"b": "}"}, "c": [[[1]]]}, 4)]
-JSON = st.recursive(st.none() | st.integers() | st.text("[]{}\"\\ab", max_size=4), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("[{\"\\", max_size=2), inner, max_size=3), max_leaves=12)
+LEVELS = [
+    (7, 0),
+    ("{[", 0),
+    ({}, 1),
+    ([], 1),
+    ([7, "["], 1),
+    ({"a": []}, 2),
+    ([{}, [[]]], 3),
+    ({"a": {"b": "}"}, "c": [[[1]]]}, 4),
+]
+JSON = st.recursive(
+    st.none() | st.integers() | st.text('[]{}"\\ab', max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('[{"\\', max_size=2), inner, max_size=3),
+    max_leaves=12,
+)
 
 
 def depth(value: object) -> int:
@@ -25,7 +38,11 @@ def depth(value: object) -> int:
 def test_a_level_is_an_object_or_a_list(value: object, levels: int) -> None:
     text = json.dumps(value)
     bounds = range(6)
-    assert [shallow(value, most) for most in bounds] == [text_shallow(text, most) for most in bounds] == [most >= levels for most in bounds]
+    assert (
+        [shallow(value, most) for most in bounds]
+        == [text_shallow(text, most) for most in bounds]
+        == [most >= levels for most in bounds]
+    )
 
 
 @given(JSON, st.integers(0, 4))
@@ -42,7 +59,12 @@ def test_a_text_in_pieces_nests_as_the_whole(text: str, one: int, other: int) ->
     pieces, whole = Nesting(), Nesting().feed(text)
     for part in (text[:first], text[first:last], text[last:]):
         pieces.feed(part)
-    assert (pieces.depth, pieces.deepest, pieces.open, pieces.closed) == (whole.depth, whole.deepest, whole.open, whole.closed)
+    assert (pieces.depth, pieces.deepest, pieces.open, pieces.closed) == (
+        whole.depth,
+        whole.deepest,
+        whole.open,
+        whole.closed,
+    )
 
 
 def test_any_depth_is_read_and_stays_too_deep() -> None:
@@ -60,7 +82,9 @@ def test_every_bound_allows_its_last_level_and_no_more() -> None:
     def nested(levels: int) -> dict:
         return json.loads('{"a":' * levels + "1" + "}" * levels)
 
-    assert Asking(extra_body=nested(EXTRA_DEPTH_MAX)) and read_arguments(json.dumps(nested(DEPTH_MAX))) == nested(DEPTH_MAX)
+    assert Asking(extra_body=nested(EXTRA_DEPTH_MAX)) and read_arguments(json.dumps(nested(DEPTH_MAX))) == nested(
+        DEPTH_MAX
+    )
     with pytest.raises(ValidationError, match=f"at most {EXTRA_DEPTH_MAX} levels"):
         Asking(extra_body=nested(EXTRA_DEPTH_MAX + 1))
     with pytest.raises(NotACall, match=f"deeper than {DEPTH_MAX}"):

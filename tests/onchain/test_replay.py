@@ -56,7 +56,9 @@ def once(kind: type[Event], **changes):
     def change(event: Event):
         if isinstance(event, kind) and not done:
             done.append(event)
-            values = {name: value(getattr(event, name)) if callable(value) else value for name, value in changes.items()}
+            values = {
+                name: value(getattr(event, name)) if callable(value) else value for name, value in changes.items()
+            }
             return [replace(event, **values)]
         return [event]
 
@@ -75,13 +77,17 @@ def as_before_refusals_said_more(shown: bytes) -> bytes:
 
 
 async def test_a_window_sealed_in_an_earlier_bundle_s_words_replays_equal_N6():
-    """What was shown is pinned by its hash and never written anew: another text of it is another journal, and replays as well."""
+    """What was shown is pinned by its hash and never written anew: another text of it is another journal, and replays
+    as well."""
     journal = await a_window()
     earlier = {}
 
     def change(event: Event):
         if isinstance(event, BundleShown):
-            told = [as_before_refusals_said_more(journal.blob(digest)) for digest in (event.bundle_sha256, event.book_sha256)]
+            told = [
+                as_before_refusals_said_more(journal.blob(digest))
+                for digest in (event.bundle_sha256, event.book_sha256)
+            ]
             earlier.update({sha256_hex(text): text for text in told})
             return [replace(event, bundle_sha256=sha256_hex(told[0]), book_sha256=sha256_hex(told[1]))]
         return [event]
@@ -94,7 +100,9 @@ async def test_a_window_sealed_in_an_earlier_bundle_s_words_replays_equal_N6():
         link = link_of(link, record.kind, body)
         records.append(Record(record.seq, record.kind, body, link))
     now, before = replay(journal.read()), replay(records)
-    spoken = [event for event in events_of(journal, BundleShown) if b"untrusted_detail" in journal.blob(event.book_sha256)]
+    spoken = [
+        event for event in events_of(journal, BundleShown) if b"untrusted_detail" in journal.blob(event.book_sha256)
+    ]
     assert spoken and not any(b"untrusted_detail" in text for text in earlier.values())
     assert records[-1].link != journal.head()[1]
     assert (before.difference, before.recomputed, before.records) == (None, now.recomputed, now.records)
@@ -151,7 +159,11 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("change", "kind", "field"), CHANGES, ids=[f"{kind}.{field}-{place}" for place, (_, kind, field) in enumerate(CHANGES)])
+@pytest.mark.parametrize(
+    ("change", "kind", "field"),
+    CHANGES,
+    ids=[f"{kind}.{field}-{place}" for place, (_, kind, field) in enumerate(CHANGES)],
+)
 async def test_any_other_telling_is_found_by_record_and_field(change, kind, field):
     journal = await a_window()
     found = replay(retold(journal, change)).difference
@@ -180,7 +192,13 @@ async def test_an_outcome_that_is_left_out_is_found(left_out):
 async def test_a_liquidation_that_books_more_than_it_sold_is_found():
     journal = await a_window()
     sale = next(event for event in events_of(journal, WindowLiquidated) if event.entry.postings)
-    doubled = replace(sale, entry=replace(sale.entry, postings=tuple(replace(part, amount=TokenRaw(2 * int(part.amount))) for part in sale.entry.postings)))
+    doubled = replace(
+        sale,
+        entry=replace(
+            sale.entry,
+            postings=tuple(replace(part, amount=TokenRaw(2 * int(part.amount))) for part in sale.entry.postings),
+        ),
+    )
     difference = replay(retold(journal, lambda event: [doubled] if event == sale else [event])).difference
     assert difference.field == "entry.postings"
 
