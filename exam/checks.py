@@ -15,7 +15,8 @@ from typing import Any
 from exam.sheets import Sheet
 from harnesses.outcome import ILL_FORMED, Outcome, Turn
 from ledgers.money import Wei
-from referee.onchain.decision import BUY, OPEN_LP, SELL, Decision, Malformed, of_turn
+from ledgers.plain_text import plain_text
+from referee.onchain.decision import BUY, DETAIL_CHARS_MAX, OPEN_LP, SELL, Decision, Malformed, of_turn
 from referee.onchain.events import OrderAsked
 from referee.onchain.toolbox import SHOWN, unseen_inputs
 
@@ -46,13 +47,13 @@ class Heard:
         return not self.why
 
 
-FIRST, SECOND = 1, 2
+FIRST, SECOND, THIRD = 1, 2, 3
 """Editions of the checks: a sitting is judged again by the edition that it was judged by."""
 
 
-def hear(turn: Turn, sheet: Sheet, edition: int = SECOND) -> tuple[Heard, ...]:
+def hear(turn: Turn, sheet: Sheet, edition: int = THIRD) -> tuple[Heard, ...]:
     """Judge a turn by all checks. Shapes: in the order of `CHECKS`."""
-    checks = CHECKS | (EARLIER if edition == FIRST else {})
+    checks = CHECKS | EARLIER.get(edition, {})
     return tuple(Heard(name, check(turn, sheet)) for name, check in checks.items())
 
 
@@ -92,6 +93,13 @@ def single_decision_object(turn: Turn, sheet: Sheet) -> str:
     return f"there is no answer: {turn.reason}"
 
 
+def _unread_is_too_long(turn: Turn, sheet: Sheet) -> str:
+    """The check's first two editions: every answer without a text was told as one that is too long."""
+    if turn.outcome is Outcome.MALFORMED and turn.answer is None:
+        return f"too_long: {plain_text(turn.reason.removeprefix('too_long: '), DETAIL_CHARS_MAX)}"
+    return single_decision_object(turn, sheet)
+
+
 def used_a_tool(turn: Turn, sheet: Sheet) -> str:
     """The model used its tools at least once."""
     return "" if turn.tool_uses else "no tool was called"
@@ -102,11 +110,15 @@ def tool_calls_well_formed(turn: Turn, sheet: Sheet) -> str:
     ill = [use for use in turn.tool_uses if use.reason in (*ILL_FORMED, BAD_ARGUMENTS)]
     if not ill:
         return ""
-    return f"{len(ill)} of {len(turn.tool_uses)} calls: step {ill[0].step}, call {ill[0].call}, {ill[0].name or 'unnamed'}: {ill[0].reason}"
+    return (
+        f"{len(ill)} of {len(turn.tool_uses)} calls: step {ill[0].step}, call {ill[0].call}, "
+        f"{ill[0].name or 'unnamed'}: {ill[0].reason}"
+    )
 
 
 def named_inputs(turn: Turn, sheet: Sheet) -> str:
-    """The decision names the inputs it relied on: at least one that it was shown or asked a tool for, and no tool that it did not use."""
+    """The decision names the inputs it relied on: at least one that it was shown or asked a tool for, and no tool that
+    it did not use."""
     if why := _inputs_missing(turn, sheet):
         return why
     decision = _decision(turn, sheet)
@@ -131,14 +143,16 @@ def _inputs_missing(turn: Turn, sheet: Sheet) -> str:
 
 
 def addresses_from_data(turn: Turn, sheet: Sheet) -> str:
-    """Every token and pool it orders came from its data as such: bundle, book or a tool's answer, and not from what strangers wrote there."""
+    """Every token and pool it orders came from its data as such: bundle, book or a tool's answer, and not from what
+    strangers wrote there."""
     decision = _decision(turn, sheet)
     if decision is None:
         return "there is no decision"
     seen = Seen.of(turn, sheet) if decision.orders else Seen()
     for order in decision.orders:
         if order.token and order.token not in seen.tokens:
-            return f"{order.token} is {'a pool, not a token' if order.token in seen.pools else 'nowhere in its data as a token'}"
+            told = "a pool, not a token" if order.token in seen.pools else "nowhere in its data as a token"
+            return f"{order.token} is {told}"
         if order.pool and order.pool not in seen.pools:
             return f"{order.pool} is nowhere in its data as a pool"
         if order.position and order.position not in seen.positions:
@@ -161,7 +175,8 @@ def _anywhere_in_data(turn: Turn, sheet: Sheet) -> str:
 
 
 def orders_affordable(turn: Turn, sheet: Sheet) -> str:
-    """Every order is affordable: in order, against the book shown, own sells not counted, the exit reserve kept (ONC-27)."""
+    """Every order is affordable: in order, against the book shown, own sells not counted, the exit reserve kept
+    (ONC-27)."""
     return _affordable(turn, sheet, liquidity=True)
 
 
@@ -188,10 +203,16 @@ CHECKS: dict[str, Check] = {
     )
 }  # fmt: skip
 """The ten checks by id."""
-EARLIER: dict[str, Check] = {
-    "named_inputs": _inputs_missing, "addresses_from_data": _anywhere_in_data, "orders_affordable": _affordable_without_liquidity,
+EARLIER: dict[int, dict[str, Check]] = {
+    FIRST: {
+        "single_decision_object": _unread_is_too_long,
+        "named_inputs": _inputs_missing,
+        "addresses_from_data": _anywhere_in_data,
+        "orders_affordable": _affordable_without_liquidity,
+    },
+    SECOND: {"single_decision_object": _unread_is_too_long},
 }
-"""Those that were otherwise in the first edition."""
+"""Those that were otherwise in earlier editions."""
 
 
 # --- what they stand on ---------------------------------------------------------------------------------------------
@@ -249,8 +270,12 @@ class _Purse:
         """Take both sides of a position: ETH out of what can be spent, tokens out of what is held."""
         assert self.sides is not None
         if order.pool not in self.sides:
-            return f"order {order.index}: its data does not say which tokens pool {order.pool} has; the tool `pool` does"
-        for token, amount in zip(self.sides[order.pool], (int(order.amount0_raw or 0), int(order.amount1_raw or 0)), strict=True):
+            return (
+                f"order {order.index}: its data does not say which tokens pool {order.pool} has; the tool `pool` does"
+            )
+        for token, amount in zip(
+            self.sides[order.pool], (int(order.amount0_raw or 0), int(order.amount1_raw or 0)), strict=True
+        ):
             if token in self.left_raw:
                 left = self.left_raw[token]
                 self.left_raw[token] = left - amount
@@ -273,7 +298,10 @@ class _Purse:
         needed = self.spent_wei + self.reserve_wei * (len(self.held) + self.positions)
         if needed <= self.eth_wei:
             return ""
-        return f"order {order.index}: buys so far and the exit reserve need {Wei(needed)} wei, the book shows {Wei(self.eth_wei)}"
+        return (
+            f"order {order.index}: buys so far and the exit reserve need {Wei(needed)} wei, the book shows "
+            f"{Wei(self.eth_wei)}"
+        )
 
     def _sell(self, order: OrderAsked) -> str:
         left = self.left_raw.get(order.token, 0)
@@ -281,7 +309,10 @@ class _Purse:
         self.left_raw[order.token] = left - asked
         if left and asked <= left:
             return ""
-        return f"order {order.index}: sells {'all' if order.sell_all else asked} of {order.token}, the book shows {left} left to sell"
+        return (
+            f"order {order.index}: sells {'all' if order.sell_all else asked} of {order.token}, the book shows "
+            f"{left} left to sell"
+        )
 
 
 @dataclass(slots=True)
@@ -321,7 +352,9 @@ class Seen:
         if name == "position":
             self.positions.add(text)
         elif POOL_KEY.fullmatch(lowered):
-            (self.pools if name == "pool" or len(lowered) > 42 else self.tokens if name not in NO_TOKENS else set()).add(lowered)
+            (
+                self.pools if name == "pool" or len(lowered) > 42 else self.tokens if name not in NO_TOKENS else set()
+            ).add(lowered)
 
 
 def _decision(turn: Turn, sheet: Sheet) -> Decision | None:

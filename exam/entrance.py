@@ -4,8 +4,8 @@
     fail(check, turn)          the first check that did not hold, turn by turn
     not_sat(reason)            the provider could not be asked: never a failure
 
-Each is a function of what the turns recorded. A turn that ran out of time is a failure within time; whether a provider's
-own delays made it an outage, the turn itself says by one rule (harnesses/turn.py).
+Each is a function of what the turns recorded. A turn that ran out of time is a failure within time; whether a
+provider's own delays made it an outage, the turn itself says by one rule (harnesses/turn.py).
 
 A pass belongs to one model on one harness identity.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from exam.checks import FIRST, SECOND, Heard, hear
+from exam.checks import FIRST, THIRD, Heard, hear
 from exam.sheets import Sheet
 from harnesses.outcome import Outcome, Turn
 from harnesses.provider import Provider
@@ -68,7 +68,12 @@ class Verdict:
 
 
 async def sit(
-    candidate: Candidate, provider: Provider, sheets: Sequence[Sheet], clock: Clock, sitting: str, heard: Callable[[SatTurn], None] = lambda _: None
+    candidate: Candidate,
+    provider: Provider,
+    sheets: Sequence[Sheet],
+    clock: Clock,
+    sitting: str,
+    heard: Callable[[SatTurn], None] = lambda _: None,
 ) -> tuple[SatTurn, ...]:
     """Play the exam's turns one after another; after one that was not sat, no more are asked.
 
@@ -90,16 +95,21 @@ def exam_question(candidate: Candidate, sheet: Sheet, sitting: str, place: int) 
     return Question(sitting, place, prompt, sheet.bundle, sheet.book, candidate.turn_ms_max)
 
 
-def outage(played: Turn, deadline_ms: int, edition: int = SECOND) -> str:
+def outage(played: Turn, deadline_ms: int, edition: int = THIRD) -> str:
     """Say why a turn was not sat, or nothing. In the first edition any wait excused a turn that ran out of time."""
     if played.outcome is Outcome.UNAVAILABLE:
         return played.reason or "unavailable"
-    if edition == FIRST and played.outcome is Outcome.OUT_OF_TIME and played.wait_ms and played.latency_ms <= deadline_ms:
+    if (
+        edition == FIRST
+        and played.outcome is Outcome.OUT_OF_TIME
+        and played.wait_ms
+        and played.latency_ms <= deadline_ms
+    ):
         return f"waited {played.wait_ms} ms for the provider; {played.reason}"
     return ""
 
 
-def verdict(sat: Sequence[SatTurn], turns: int, edition: int = SECOND) -> Verdict:
+def verdict(sat: Sequence[SatTurn], turns: int, edition: int = THIRD) -> Verdict:
     """Judge a sitting of an exam of so many turns."""
     for place, turn in enumerate(sat, start=1):
         if why := outage(turn.played, turn.question.deadline_ms, edition):

@@ -1,10 +1,10 @@
 """The record of sittings: every one is kept, passed or not, as a hash chain of JSON lines, and can be heard again.
 
-`sittings.jsonl` is in the form of a journal's export: a line when a sitting begins, one for each of its turns, one when it ends
-with a verdict. A sitting that has no end was interrupted, and is kept and counted as that. The bytes behind it (questions,
-answers, tool answers, sheets that nobody had seen before) stand beside it in `blobs/`, compressed, by their SHA-256. Nothing
-is ever changed or taken out. A line also says when a host was found to answer as another model than the one that passed:
-then the model has to sit again.
+`sittings.jsonl` is in the form of a journal's export: a line when a sitting begins, one for each of its turns, one when
+it ends with a verdict. A sitting that has no end was interrupted, and is kept and counted as that. The bytes behind it
+(questions, answers, tool answers, sheets that nobody had seen before) stand beside it in `blobs/`, compressed, by their
+SHA-256. Nothing is ever changed or taken out. A line also says when a host was found to answer as another model than
+the one that passed: then the model has to sit again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from exam.checks import FIRST, SECOND, hear
+from exam.checks import FIRST, SECOND, THIRD, hear
 from exam.entrance import PASS, Candidate, SatTurn, Verdict, verdict
 from exam.sheets import Sheet, exam_sha256, read_sheet
 from harnesses.exam_pass import ExamPass
@@ -37,7 +37,9 @@ from ledgers.whole_file import write_whole
 from referee.onchain.decision import Decision, of_turn
 
 KIND, BEGUN, TURN, DRIFTED = "ExamSat", "ExamBegun", "ExamTurnSat", "ModelDrifted"
-SCHEMA, FIRST_SCHEMA = "sitting/2", "sitting/1"
+FIRST_SCHEMA, SECOND_SCHEMA, SCHEMA = "sitting/1", "sitting/2", "sitting/3"
+EDITIONS = {FIRST_SCHEMA: FIRST, SECOND_SCHEMA: SECOND, SCHEMA: THIRD}
+"""By which edition of the checks a sitting was judged."""
 INTERRUPTED = "interrupted"
 WHY_CHARS_MAX = 300
 
@@ -53,13 +55,17 @@ class Sittings:
         self._file = folder / "sittings.jsonl"
 
     def all(self) -> list[tuple[Record, Sitting]]:
-        """Read every sitting, in the order in which they began. Raises: CorruptJournal at the first line that does not hold."""
+        """Read every sitting, in the order in which they began. Raises: CorruptJournal at the first line that does not
+        hold."""
         found: dict[str, tuple[Record, dict[str, Any]]] = {}
         for record, body in self._lines():
             name = body.get("sitting", "")
             match record.kind:
                 case "ExamBegun":
-                    found[name] = record, {**body, "model_reported": "", "turns": [], "verdict": _verdict(Verdict(INTERRUPTED))}
+                    found[name] = (
+                        record,
+                        {**body, "model_reported": "", "turns": [], "verdict": _verdict(Verdict(INTERRUPTED))},
+                    )
                 case "ExamTurnSat" if name in found:
                     found[name][1]["turns"].append(body["turn"])
                 case "ExamSat":
@@ -74,7 +80,8 @@ class Sittings:
         return next((found for found in self.all() if found[1]["sitting"] == name), None)
 
     def pass_of(self, stack: Stack, exam: str) -> ExamPass | None:
-        """The latest pass of a model on a harness in the exam of that hash, if there is one; an older exam's counts no more.
+        """The latest pass of a model on a harness in the exam of that hash, if there is one; an older exam's counts no
+        more.
 
         Nor does one after which the host answered as another model. Raises: CorruptJournal."""
         passed: ExamPass | None = None
@@ -85,13 +92,18 @@ class Sittings:
             begun += _begins(record, body)
             if record.kind == DRIFTED:
                 passed = None
-            elif record.kind == KIND and body["verdict"]["standing"] == PASS and body.get("published_sha256", body["exam_sha256"]) == exam:
+            elif (
+                record.kind == KIND
+                and body["verdict"]["standing"] == PASS
+                and body.get("published_sha256", body["exam_sha256"]) == exam
+            ):
                 found = exam_pass(record, body, begun)
                 passed = found if found.admits(stack) else passed
         return passed
 
     def begin(self, candidate: Candidate, sheets: Sequence[Sheet], published: Sequence[Sheet], ts_ms: int) -> Sitting:
-        """Write down that a sitting begins, before anything is asked; it is named here. Raises: StoreFault, CorruptJournal."""
+        """Write down that a sitting begins, before anything is asked; it is named here. Raises: StoreFault,
+        CorruptJournal."""
         fresh = [sheet for sheet in sheets if sheet not in published]
 
         def body(records: Sequence[Record]) -> Sitting:
@@ -129,7 +141,9 @@ class Sittings:
         verify(records)
         return [(record, _decoded(record)) for record in records]
 
-    def _append(self, kind: str, body_of: Callable[[Sequence[Record]], Sitting], blobs: Mapping[str, bytes]) -> tuple[Record, Sitting]:
+    def _append(
+        self, kind: str, body_of: Callable[[Sequence[Record]], Sitting], blobs: Mapping[str, bytes]
+    ) -> tuple[Record, Sitting]:
         """Append one line and its bytes; on disk when this returns. Raises: StoreFault, CorruptJournal."""
         try:
             (self._folder / "blobs").mkdir(parents=True, exist_ok=True)
@@ -154,7 +168,9 @@ class Sittings:
         try:
             data = zlib.decompress(self._blob_path(digest).read_bytes())
         except (OSError, zlib.error) as error:
-            raise CorruptJournal(f"the bytes {digest[:16]}… of a sitting are missing or broken: {type(error).__name__}") from None
+            raise CorruptJournal(
+                f"the bytes {digest[:16]}… of a sitting are missing or broken: {type(error).__name__}"
+            ) from None
         if sha256_hex(data) != digest:
             raise CorruptJournal(f"the bytes {digest[:16]}… of a sitting are not the ones that were recorded")
         return data
@@ -189,7 +205,9 @@ def _begins(record: Record, body: Mapping[str, Any]) -> bool:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def begun_of(name: str, candidate: Candidate, sheets: Sequence[Sheet], published: Sequence[Sheet], ts_ms: int) -> dict[str, Any]:
+def begun_of(
+    name: str, candidate: Candidate, sheets: Sequence[Sheet], published: Sequence[Sheet], ts_ms: int
+) -> dict[str, Any]:
     """Who sits, on which harness, and which turns."""
     stack = candidate.stack
     return {
@@ -216,17 +234,34 @@ def ended_of(begun: Sitting, sat: Sequence[SatTurn], blobs: dict[str, bytes]) ->
     """A sitting that ended, with the bytes behind it."""
     turns = [_turn(place, turn, blobs) for place, turn in enumerate(sat, start=1)]
     reported = dict.fromkeys(turn.played.model_reported for turn in sat if turn.played.model_reported)
-    orders = sum(len(read.orders) for turn in sat if isinstance(read := of_turn(turn.played, turn.sheet.orders_max), Decision))
+    orders = sum(
+        len(read.orders) for turn in sat if isinstance(read := of_turn(turn.played, turn.sheet.orders_max), Decision)
+    )
     found = verdict(sat, begun["exam_turns"])
-    return {**begun, "model_reported": ", ".join(reported), "verdict": _verdict(found), "orders": orders, "turns": turns}
+    return {
+        **begun,
+        "model_reported": ", ".join(reported),
+        "verdict": _verdict(found),
+        "orders": orders,
+        "turns": turns,
+    }
 
 
 def _interrupted(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What is known of a sitting that has no end: the first check that had failed by then, if one had."""
     failed = next(((turn["turn"], check) for turn in turns for check in turn["checks"] if check["why"]), None)
     if failed is None:
-        return _verdict(Verdict(INTERRUPTED, "", len(turns) + 1, f"it ended after {len(turns)} turns, none of which had failed"))
-    return _verdict(Verdict(INTERRUPTED, failed[1]["check"], failed[0], f"it ended after {len(turns)} turns; {failed[1]['check']} had failed: {failed[1]['why']}"))
+        return _verdict(
+            Verdict(INTERRUPTED, "", len(turns) + 1, f"it ended after {len(turns)} turns, none of which had failed")
+        )
+    return _verdict(
+        Verdict(
+            INTERRUPTED,
+            failed[1]["check"],
+            failed[0],
+            f"it ended after {len(turns)} turns; {failed[1]['check']} had failed: {failed[1]['why']}",
+        )
+    )
 
 
 def _verdict(found: Verdict) -> dict[str, Any]:
@@ -269,7 +304,8 @@ def _step(step: Step, kept: Any) -> dict[str, Any]:
         "usage": _counted(step.usage),
         "attempts": [
             {
-                "reason": tried.reason, "latency_ms": tried.latency_ms, "wait_ms": tried.wait_ms, "answer_sha256": kept(tried.answer),
+                "reason": tried.reason, "latency_ms": tried.latency_ms, "wait_ms": tried.wait_ms,
+                "answer_sha256": kept(tried.answer),
                 "usage": _counted(tried.usage),
             }
             for tried in step.attempts
@@ -303,7 +339,9 @@ def exam_pass(record: Record, sitting: Sitting, sittings: int = 0) -> ExamPass:
     """What a passed sitting admits; `sittings` is how many the stack had sat by then."""
     named = ("sitting", "ts_ms", "provider", "model", "harness_sha256", "tools_sha256", "model_reported")
     fresh = bool(sitting.get("fresh", False))
-    return ExamPass(sitting_sha256=record.link, fresh=fresh, sittings=sittings, **{name: sitting[name] for name in named})
+    return ExamPass(
+        sitting_sha256=record.link, fresh=fresh, sittings=sittings, **{name: sitting[name] for name in named}
+    )
 
 
 def heard_again(sitting: Sitting, sittings: Sittings, sheets: Sequence[Sheet]) -> tuple[Verdict, list[str]]:
@@ -311,12 +349,14 @@ def heard_again(sitting: Sitting, sittings: Sittings, sheets: Sequence[Sheet]) -
 
     Raises: CorruptJournal when bytes are missing."""
     known = {sheet.sha256: sheet for sheet in sheets}
-    edition = FIRST if sitting["schema"] == FIRST_SCHEMA else SECOND
+    edition = EDITIONS[sitting["schema"]]
     again, different = [], []
     for told in sitting["turns"]:
         sheet = known.get(told["sheet_sha256"]) or sittings.sheet(told["sheet_sha256"], told["sheet"])
         if sheet is None:
-            return Verdict("", "", told["turn"], ""), [f"turn {told['turn']} was played on another sheet {told['sheet']} than the exam now has"]
+            return Verdict("", "", told["turn"], ""), [
+                f"turn {told['turn']} was played on another sheet {told['sheet']} than the exam now has"
+            ]
         played = turn_of(told, sittings)
         heard = hear(played, sheet, edition)
         told_why = {check["check"]: check["why"] for check in told["checks"]}
@@ -324,7 +364,14 @@ def heard_again(sitting: Sitting, sittings: Sittings, sheets: Sequence[Sheet]) -
             f"turn {told['turn']}: {one.check} is now {one.why or 'held'!r}, was {told_why.get(one.check) or 'held'!r}"
             for one in heard if plain_text(one.why, WHY_CHARS_MAX) != told_why.get(one.check)
         ]  # fmt: skip
-        again.append(SatTurn(sheet, Question(sitting["sitting"], told["turn"] - 1, "", sheet.bundle, sheet.book, told["deadline_ms"]), played, heard))
+        again.append(
+            SatTurn(
+                sheet,
+                Question(sitting["sitting"], told["turn"] - 1, "", sheet.bundle, sheet.book, told["deadline_ms"]),
+                played,
+                heard,
+            )
+        )
     found = verdict(again, sitting["exam_turns"], edition)
     if sitting["verdict"]["standing"] != INTERRUPTED and _verdict(found) != dict(sitting["verdict"]):
         different.append(f"the verdict is now {found.standing}, was {sitting['verdict']['standing']}")
@@ -340,8 +387,10 @@ def turn_of(told: Mapping[str, Any], sittings: Sittings) -> Turn:
         reason=told["reason"],
         steps=tuple(
             Step(
-                request=sittings.blob(step["request_sha256"]), answer=sittings.blob(step["answer_sha256"]), latency_ms=step["latency_ms"],
-                wait_ms=step["wait_ms"], usage=_usage(step["usage"]), stop=step["stop"], model_reported=step["model_reported"],
+                request=sittings.blob(step["request_sha256"]), answer=sittings.blob(step["answer_sha256"]),
+                latency_ms=step["latency_ms"],
+                wait_ms=step["wait_ms"], usage=_usage(step["usage"]), stop=step["stop"],
+                model_reported=step["model_reported"],
             )
             for step in told["steps"]
         ),
@@ -350,7 +399,8 @@ def turn_of(told: Mapping[str, Any], sittings: Sittings) -> Turn:
         tool_uses=tuple(
             ToolUse(
                 step=use["step"], call=use["call"], id=use["id"], name=use["name"],
-                arguments_text=sittings.blob(use["arguments_sha256"]).decode("utf-8", "surrogatepass"), answer=sittings.blob(use["answer_sha256"]),
+                arguments_text=sittings.blob(use["arguments_sha256"]).decode("utf-8", "surrogatepass"),
+                answer=sittings.blob(use["answer_sha256"]),
                 ok=use["ok"], reason=use["reason"], note=use["note"], latency_ms=use["latency_ms"],
             )
             for use in told["tool_uses"]
@@ -364,7 +414,7 @@ def _usage(told: Mapping[str, Any] | None) -> Usage | None:
 
 def _decoded(record: Record) -> dict[str, Any]:
     body = json.loads(record.body)
-    known = {SCHEMA: (KIND, BEGUN, TURN, DRIFTED), FIRST_SCHEMA: (KIND,)}
+    known = {SCHEMA: (KIND, BEGUN, TURN, DRIFTED), SECOND_SCHEMA: (KIND, BEGUN, TURN, DRIFTED), FIRST_SCHEMA: (KIND,)}
     if record.kind not in known.get(body.get("schema"), ()):
-        raise CorruptJournal(f"record {record.seq} of the exam is no {SCHEMA}", record.seq)
+        raise CorruptJournal(f"record {record.seq} of the exam is of none of {', '.join(known)}", record.seq)
     return body

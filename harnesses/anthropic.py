@@ -14,10 +14,19 @@ from harnesses.endpoint import StepLimits
 from harnesses.http import TransportFault
 from harnesses.message import Message, Reply, Stop, ToolCall, Usage
 from harnesses.provider import ProviderFault
-from harnesses.reading import AnswerReading, Record, arguments_of, bounded_calls, read_record, refuse_error, text_of, with_first_calls
+from harnesses.reading import (
+    AnswerReading,
+    Record,
+    arguments_of,
+    bounded_calls,
+    read_record,
+    refuse_error,
+    text_of,
+    with_first_calls,
+)
 from harnesses.sse import ServerEvent
 from harnesses.tools import ToolSpec
-from harnesses.usage import anthropic_usage, with_reasoning
+from harnesses.usage import anthropic_usage, largest, text_bytes, with_reasoning, words_in
 
 VERSION = "2023-06-01"
 BLOCKS_MAX = 1_024
@@ -26,7 +35,8 @@ THINKING_TOKENS_MIN = 1_024
 """The least thinking budget that the provider takes."""
 
 _STOPS: dict[str, Stop] = {
-    "end_turn": "end", "stop_sequence": "end", "tool_use": "tools", "max_tokens": "length", "model_context_window_exceeded": "length",
+    "end_turn": "end", "stop_sequence": "end", "tool_use": "tools", "max_tokens": "length",
+    "model_context_window_exceeded": "length",
 }  # fmt: skip
 
 
@@ -43,7 +53,11 @@ class Anthropic(Dialect):
 
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
         assert limits.output_tokens_max is not None, "a manifest of this kind has an output limit"
-        body: Record = {"model": self._model, "max_tokens": limits.output_tokens_max, "messages": conversation(messages)}
+        body: Record = {
+            "model": self._model,
+            "max_tokens": limits.output_tokens_max,
+            "messages": conversation(messages),
+        }
         if system := "\n\n".join(message.text for message in messages if message.role == "system"):
             body["system"] = system
         asking = self._manifest.asking
@@ -53,7 +67,11 @@ class Anthropic(Dialect):
             ]
             if asking.tool_choice or asking.parallel_tool_calls is not None:
                 choice = {"type": "any" if asking.tool_choice == "required" else "auto"}
-                body["tool_choice"] = choice if asking.parallel_tool_calls is None else {**choice, "disable_parallel_tool_use": not asking.parallel_tool_calls}
+                body["tool_choice"] = (
+                    choice
+                    if asking.parallel_tool_calls is None
+                    else {**choice, "disable_parallel_tool_use": not asking.parallel_tool_calls}
+                )
         if asking.stop:
             body["stop_sequences"] = asking.stop
         if asking.prompt_caching:
@@ -72,7 +90,9 @@ class Anthropic(Dialect):
             return {"thinking": {"type": "disabled"}}
         if reasoning.effort:
             return {"thinking": {"type": "adaptive"}, "output_config": {"effort": reasoning.effort}}
-        return {"thinking": {"type": "enabled", "budget_tokens": reasoning.budget_within(output_left, THINKING_TOKENS_MIN)}}
+        return {
+            "thinking": {"type": "enabled", "budget_tokens": reasoning.budget_within(output_left, THINKING_TOKENS_MIN)}
+        }
 
 
 def _mark(body: Record) -> None:
@@ -129,12 +149,13 @@ class AnthropicReading(AnswerReading):
     def __init__(self) -> None:
         super().__init__()
         self._blocks: dict[int, Record] = {}
-        self._pieces: dict[int, str] = {}
-        """Arguments of calls, as they come."""
+        self._pieces: dict[tuple[int, str], list[str]] = {}
+        """What grows in a block, by the block and the field of it."""
         self._stop = ""
         self._usage: Record = {}
         self._model = ""
-        self._complete = False
+        self._complete = self._spoke = False
+        """`_spoke`: whether a message was begun, be it an empty one."""
 
     def take(self, event: ServerEvent) -> bool:
         """Take one event."""
@@ -146,13 +167,14 @@ class AnthropicReading(AnswerReading):
         match kind:
             case "message_start":
                 self._start(_record(said.get("message")))
-            case "content_block_start" if len(self._blocks) < BLOCKS_MAX:
-                self._blocks[_index(said)] = dict(_record(said.get("content_block")))
+            case "content_block_start":
+                self._begin_block(_index(said), _record(said.get("content_block")))
             case "content_block_delta":
+                self.came.add(words_in(said.get("delta")))
                 self._grow(_index(said), _record(said.get("delta")))
             case "message_delta":
                 self._stop = text_of(_record(said.get("delta")).get("stop_reason")) or self._stop
-                self._usage |= {name: count for name, count in _record(said.get("usage")).items() if count is not None}
+                self._usage = largest(self._usage, said.get("usage"))
             case "message_stop":
                 self._complete = True
         return self._complete
@@ -164,13 +186,16 @@ class AnthropicReading(AnswerReading):
             raise ProviderFault("the provider's answer has no content")
         self._start(said)
         self._stop = text_of(said.get("stop_reason"))
-        self._blocks = {place: block for place, block in enumerate(said["content"]) if isinstance(block, dict)}
+        for place, block in enumerate(said["content"]):
+            self._begin_block(place, _record(block))
         self._complete = True
 
     def reply(self) -> Reply:
-        """Say what was read. Raises: TransportFault when it was cut off."""
+        """Say what was read. Raises: TransportFault when it was cut off, ProviderFault when it holds no message."""
         if not (self._complete or self._stop):
             raise TransportFault("cut_off", "the stream ended before the answer did")
+        if not self._spoke:
+            raise ProviderFault("the provider's answer has no message")
         blocks = [self._finished(place, block) for place, block in self._blocks.items()]
         text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
         reasoned = "".join(text_of(block.get("thinking")) for block in blocks if block.get("type") == "thinking")
@@ -179,34 +204,64 @@ class AnthropicReading(AnswerReading):
         answered = text + "".join(call.name + call.arguments_text for call in calls)
         usage = usage and with_reasoning(usage, reasoned, answered)
         stop = _STOPS.get(self._stop, "other") if self._stop else ("tools" if calls else "end")
-        native = [block for block in with_first_calls(blocks, "tool_use", len(calls)) if block.get("type") != "text" or text_of(block.get("text")).strip()]
+        native = [
+            block
+            for block in with_first_calls(blocks, "tool_use", len(calls))
+            if block.get("type") != "text" or text_of(block.get("text")).strip()
+        ]
         thought = any(block.get("type") not in ("text", "tool_use") for block in native)
-        return Reply(text, calls, usage, stop, self._model, native if thought else None, reasoned)
+        return Reply(text, calls, usage, stop, self._model, native if thought else None, reasoned, self.came.size)
 
     def so_far(self) -> tuple[Usage | None, str, str]:
         """What was read until now."""
-        blocks = self._blocks.values()
-        text = "".join(text_of(block.get("text")) for block in blocks) + "".join(self._pieces.values())
+        blocks = [self._finished(place, block) for place, block in (*self._blocks.items(),)]
+        text = "".join(
+            text_of(block.get("text")) + (arguments_of(block["input"]) if block.get("input") else "")
+            for block in blocks
+        )
         return anthropic_usage(self._usage), text, "".join(text_of(block.get("thinking")) for block in blocks)
 
     def _start(self, message: Record) -> None:
+        self._spoke = True
         self._model = text_of(message.get("model")) or self._model
-        self._usage |= _record(message.get("usage"))
+        self._usage = largest(self._usage, message.get("usage"))
+
+    def _begin_block(self, index: int, block: Record) -> None:
+        """Begin a block, counted whether it is read or not."""
+        self._spoke = True
+        given = block.get("input")
+        self.came.add(
+            words_in({name: part for name, part in block.items() if name != "input"})
+            + (text_bytes(arguments_of(given)) if given else 0)
+        )
+        if len(self._blocks) < BLOCKS_MAX:
+            self._blocks[index] = dict(block)
 
     def _grow(self, index: int, delta: Record) -> None:
-        block = self._blocks.setdefault(index, {"type": "text"})
+        self._spoke = True
+        if index not in self._blocks and len(self._blocks) >= BLOCKS_MAX:
+            return
+        self._blocks.setdefault(index, {"type": "text"})
         match delta.get("type"):
             case "text_delta":
-                block["text"] = text_of(block.get("text")) + text_of(delta.get("text"))
+                self._add(index, "text", delta.get("text"))
             case "thinking_delta":
-                block["thinking"] = text_of(block.get("thinking")) + text_of(delta.get("thinking"))
+                self._add(index, "thinking", delta.get("thinking"))
             case "signature_delta":
-                block["signature"] = text_of(block.get("signature")) + text_of(delta.get("signature"))
+                self._add(index, "signature", delta.get("signature"))
             case "input_json_delta":
-                self._pieces[index] = self._pieces.get(index, "") + text_of(delta.get("partial_json"))
+                self._add(index, "input", delta.get("partial_json"))
+
+    def _add(self, index: int, field: str, piece: object) -> None:
+        self._pieces.setdefault((index, field), []).append(text_of(piece))
 
     def _finished(self, index: int, block: Record) -> Record:
-        return {**block, "input": self._pieces[index]} if self._pieces.get(index) else block
+        """A block with its pieces put together; a call's are its whole input, others go on where the block began."""
+        grown = {}
+        for field in ("text", "thinking", "signature", "input"):
+            if pieces := "".join((*self._pieces.get((index, field), ()),)):
+                grown[field] = pieces if field == "input" else text_of(block.get(field)) + pieces
+        return {**block, **grown}
 
 
 def _call(block: Record) -> ToolCall:

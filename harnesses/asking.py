@@ -15,22 +15,32 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from harnesses.shallow import shallow
+
 EXTRA_BYTES_MAX, EXTRA_DEPTH_MAX = 8_192, 6
 RESERVED_FIELDS = frozenset(
-    "model messages input instructions system tools functions stream stream_options store include max_tokens max_completion_tokens"
-    " max_output_tokens n reasoning reasoning_effort thinking temperature top_p seed stop stop_sequences tool_choice function_call"
+    "model messages input instructions system tools functions stream stream_options store include max_tokens "
+    "max_completion_tokens"
+    " max_output_tokens n reasoning reasoning_effort thinking temperature top_p seed stop stop_sequences tool_choice "
+    "function_call"
     " parallel_tool_calls response_format text previous_response_id".split()
 )
 """Fields of a request that have a setting of their own, or that a limit hangs on."""
 RESERVED_HEADERS = frozenset(
-    "accept-encoding connection content-encoding content-length content-type expect host te trailer transfer-encoding upgrade user-agent"
+    "accept-encoding connection content-encoding content-length content-type expect host te trailer transfer-encoding "
+    "upgrade user-agent"
     " anthropic-version".split()
 )
 SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "password", "credential")
 """A header whose name holds one of these is refused: keys come from the environment and never stand in a file."""
 KINDS: dict[str, frozenset[str]] = {
-    "openai-chat": frozenset("tool_choice parallel_tool_calls stop response_format system_role prompt_caching extra_body extra_headers".split()),
-    "openai-responses": frozenset("tool_choice parallel_tool_calls response_format system_role extra_body extra_headers".split()),
+    "openai-chat": frozenset(
+        "tool_choice parallel_tool_calls stop response_format system_role prompt_caching extra_body "
+        "extra_headers".split()
+    ),
+    "openai-responses": frozenset(
+        "tool_choice parallel_tool_calls response_format system_role extra_body extra_headers".split()
+    ),
     "anthropic": frozenset("tool_choice parallel_tool_calls stop prompt_caching extra_body extra_headers".split()),
 }
 """Which settings each dialect has words for; an open door has none."""
@@ -58,12 +68,14 @@ class Asking(BaseModel):
     def _carries_no_more_than_it_may(cls, body: dict[str, Any]) -> dict[str, Any]:
         if taken := sorted(RESERVED_FIELDS & set(body)):
             raise ValueError(f"{taken[0]} has a setting of its own or is not a harness's to set")
+        if not shallow(body, EXTRA_DEPTH_MAX):
+            raise ValueError(f"expected JSON of at most {EXTRA_DEPTH_MAX} levels")
         try:
             size = len(json.dumps(body, allow_nan=False))
         except (TypeError, ValueError) as error:
             raise ValueError(f"expected what JSON can hold: {error}") from None
-        if size > EXTRA_BYTES_MAX or _deeper(body, EXTRA_DEPTH_MAX):
-            raise ValueError(f"expected at most {EXTRA_BYTES_MAX} bytes of JSON, nested {EXTRA_DEPTH_MAX} deep at most; found {size} bytes")
+        if size > EXTRA_BYTES_MAX:
+            raise ValueError(f"expected at most {EXTRA_BYTES_MAX} bytes of JSON; found {size}")
         return body
 
     @field_validator("extra_headers")
@@ -78,7 +90,14 @@ class Asking(BaseModel):
     def objection(self, kind: str) -> str:
         """Say which setting a dialect has no word for; empty for none."""
         allowed, usual = KINDS.get(kind, frozenset()), Asking()
-        wrong = next((name for name in type(self).model_fields if getattr(self, name) != getattr(usual, name) and name not in allowed), "")
+        wrong = next(
+            (
+                name
+                for name in type(self).model_fields
+                if getattr(self, name) != getattr(usual, name) and name not in allowed
+            ),
+            "",
+        )
         return f"asking.{wrong}: {kind} has no word for it" if wrong else ""
 
 
@@ -96,8 +115,3 @@ class Rate(BaseModel):
         if self.requests_per_minute is None and self.input_tokens_per_minute is None:
             raise ValueError("say requests_per_minute, input_tokens_per_minute or both")
         return self
-
-
-def _deeper(value: object, levels: int) -> bool:
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return isinstance(value, (dict, list)) and (levels == 0 or any(_deeper(item, levels - 1) for item in inside))

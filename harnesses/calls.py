@@ -21,6 +21,8 @@ import re
 from collections.abc import Collection
 from typing import Any, NoReturn
 
+from harnesses.one_object import CHARS_MAX
+from harnesses.shallow import beyond_reading, cut_down, read_json, shallow
 from ledgers.identity import canonical_bytes
 
 ARGUMENTS_CHARS_MAX = 16_384
@@ -30,12 +32,15 @@ ID_FORM = re.compile(r"[!-~]{1,200}")
 
 CALL_MARKS = re.compile(
     r"<\|?(?:tool_call|tool_calls|function_call|function_calls|tool_use|invoke|tools?▁calls?▁begin)\b"
-    r"|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool|\bfunctions\.[A-Za-z_]\w*:\s*[\d{]|<\|channel\|>commentary to=",
+    r"|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool|\bfunctions\.[A-Za-z_]\w*:\s*[\d{]"
+    r"|<\|channel\|>commentary to=",
     re.IGNORECASE,
 )
 """How models write a tool call when it ends up in their text."""
 
-CALL_KEYS = frozenset({"name", "arguments", "parameters", "tool", "tool_name", "function", "type", "id", "args", "input"})
+CALL_KEYS = frozenset(
+    {"name", "arguments", "parameters", "tool", "tool_name", "function", "type", "id", "args", "input"}
+)
 
 
 class NotACall(ValueError):
@@ -54,16 +59,18 @@ def read_arguments(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        said = json.loads(text, object_pairs_hook=_unique, parse_constant=_not_finite)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, NotACall):
-            raise
+        said = json.loads(
+            cut_down(text, DEPTH_MAX + 1), object_pairs_hook=_unique, parse_constant=_not_finite, parse_int=_integer
+        )
+    except NotACall:
+        raise
+    except ValueError as error:
         raise NotACall("arguments_not_json", f"{str(error)[:80]}") from None
     if said is None:
         return {}
     if not isinstance(said, dict):
         raise NotACall("arguments_not_object", f"the arguments are a {type(said).__name__}; send one JSON object")
-    if _deeper(said, DEPTH_MAX):
+    if not shallow(said, DEPTH_MAX):
         raise NotACall("arguments_not_json", f"nested deeper than {DEPTH_MAX}")
     return said
 
@@ -80,10 +87,10 @@ def is_call_in_text(text: str, names: Collection[str]) -> bool:
     """Whether a text without tool calls is meant as one: a model's own mark, or one object that names a tool."""
     if not names:
         return False
-    body = re.sub(r"^```[a-z]*\s*|\s*```$", "", text.strip())
+    body = _unfenced(text) if len(text) <= CHARS_MAX else ""
     try:
-        said = json.loads(body) if body.startswith(("{", "[")) else None
-    except (ValueError, RecursionError):
+        said = read_json(body) if body.startswith(("{", "[")) else None
+    except ValueError:
         said = None
     if said is None:
         return bool(CALL_MARKS.search(text[:ARGUMENTS_CHARS_MAX]))
@@ -100,11 +107,17 @@ def _names_a_tool(call: object, names: Collection[str]) -> bool:
     return isinstance(named, str) and named in names
 
 
-def _deeper(value: object, levels: int) -> bool:
-    if not isinstance(value, (dict, list)):
-        return False
-    inside = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_deeper(item, levels - 1) for item in inside)
+def _unfenced(text: str) -> str:
+    body = text.strip()
+    if body.startswith("```"):
+        body = body.removeprefix("```").lstrip("abcdefghijklmnopqrstuvwxyz").lstrip()
+    return body.removesuffix("```").rstrip()
+
+
+def _integer(digits: str) -> int:
+    if beyond_reading(digits):
+        raise NotACall("arguments_not_json", f"an integer of {len(digits)} digits is beyond reading")
+    return int(digits)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

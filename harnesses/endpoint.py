@@ -48,9 +48,14 @@ class Wire:
     spent: Usage | None = None
     """What the exchange that ended the step cost, where it brought no reply."""
 
+    _kept: tuple[bytearray, int, bytes] | None = None
+
     def kept(self) -> bytes:
-        """What came back, fit for the journal."""
-        return self.blot(bytes(self.answer))
+        """What came back, fit for the journal; blotted once for as long as nothing more comes."""
+        known = self._kept
+        if known is None or known[0] is not self.answer or known[1] != len(self.answer):
+            known = self._kept = (self.answer, len(self.answer), self.blot(bytes(self.answer)))
+        return known[2]
 
 
 class Endpoint(Protocol):
@@ -64,7 +69,8 @@ class Endpoint(Protocol):
 
 
 class ScriptedEndpoint:
-    """Replies from a list, one for each step; raises what stands in a reply's place. When they are used up, starts over."""
+    """Replies from a list, one for each step; raises what stands in a reply's place. When they are used up, starts
+    over."""
 
     def __init__(self, replies: Sequence[Reply | BaseException | Callable[[Sequence[Message]], Reply]]) -> None:
         assert replies, "a scripted endpoint has at least one reply"

@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar
 import httpx
 import tenacity
 
-from harnesses.address import BLOT, Address
+from harnesses.address import Address
 from harnesses.endpoint import Wire
 from harnesses.manifest import Retry
 from harnesses.message import Reply, Usage
@@ -51,7 +51,7 @@ HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity", "U
 
 T = TypeVar("T")
 
-WITHHELD = b"withheld: the answer repeated a key in pieces"
+WITHHELD = b"withheld: the answer repeated a key in pieces that cannot be told apart"
 
 
 class TransportFault(ProviderFault):
@@ -65,6 +65,11 @@ class TransportFault(ProviderFault):
 
 class Reading(Protocol):
     """Reads one answer as it comes."""
+
+    @property
+    def held(self) -> int:
+        """How many bytes wait to be read with those that come next."""
+        ...
 
     def feed(self, chunk: bytes) -> bool:
         """Take the next bytes; True when nothing more is needed. Raises: ProviderFault."""
@@ -96,7 +101,13 @@ class HttpDoor:
         self._client: httpx.AsyncClient | None = None
 
     async def ask(
-        self, url: str, headers: Mapping[str, str], body: bytes, deadline_ms: int, wire: Wire, reading: Callable[[], Reading]
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        deadline_ms: int,
+        wire: Wire,
+        reading: Callable[[], Reading],
     ) -> Reply:
         """Post a body and read the answer. Raises: ProviderFault; LimitSpent when the deadline came first."""
         ends_ms = self._clock.monotonic_ms() + deadline_ms
@@ -104,7 +115,7 @@ class HttpDoor:
         async for attempt in self._attempts(ends_ms, wire):
             with attempt:
                 reply = await self._attempt(url, headers, body, ends_ms, wire, reading())
-                return self._sealed(reply, wire)
+                return await beside(len(wire.answer), self._sealed, reply, wire, reading)
         raise AssertionError("tenacity raises the last fault")
 
     async def close(self) -> None:
@@ -113,11 +124,20 @@ class HttpDoor:
             await self._client.aclose()
             self._client = None
 
-    def _sealed(self, reply: Reply, wire: Wire) -> Reply:
-        """The reply without secrets; where they came in pieces, the bytes that hold the pieces are not kept."""
-        if self.address.repeated_in(reply) and BLOT not in wire.kept():
+    def _sealed(self, reply: Reply, wire: Wire, reading: Callable[[], Reading]) -> Reply:
+        """The reply without secrets; where one can still be put together out of the bytes that are kept, none are."""
+        kept = wire.kept()
+        if self.address.repeated_in(reply) and self._repeated_again(kept, reading()):
             wire.answer = bytearray(WITHHELD)
         return self.address.without_secrets(reply)
+
+    def _repeated_again(self, kept: bytes, reading: Reading) -> bool:
+        """Whether bytes hold a secret once they are read, or cannot be read to tell."""
+        try:
+            reading.feed(kept)
+            return self.address.repeated_in(reading.end())
+        except RefereeError:
+            return True
 
     def _attempts(self, ends_ms: int, wire: Wire) -> tenacity.AsyncRetrying:
         def wait_s(state: tenacity.RetryCallState) -> float:
@@ -156,15 +176,22 @@ class HttpDoor:
         begun_ms = self._clock.monotonic_ms()
         wire.answer, wire.began = bytearray(), False
         try:
-            return await self._clock.within(max(0, ends_ms - begun_ms), self._exchange(url, headers, body, wire, reading))
+            return await self._clock.within(
+                max(0, ends_ms - begun_ms), self._exchange(url, headers, body, wire, reading)
+            )
         except TimeoutError:
             wire.spent = reading.broken(wire.request)
-            came = f"after {len(wire.answer)} bytes of an answer" if wire.answer else "before the provider sent anything"
+            came = (
+                f"after {len(wire.answer)} bytes of an answer" if wire.answer else "before the provider sent anything"
+            )
             raise LimitSpent("time", f"the turn's time was over {came}") from None
-        except (ProviderFault, ModelFault) as fault:
+        except (ProviderFault, ModelFault, LimitSpent) as fault:
             fault.args = (self.address.blotted_text(str(fault)),)
+            await beside(len(wire.answer), wire.kept)
             reason, latency_ms = plain_text(str(fault), REASON_CHARS_MAX), self._clock.monotonic_ms() - begun_ms
-            wire.attempts.append(Attempt(reason, wire.kept(), latency_ms, 0, reading.broken(wire.request) if wire.began else None))
+            wire.attempts.append(
+                Attempt(reason, wire.kept(), latency_ms, 0, reading.broken(wire.request) if wire.began else None)
+            )
             raise
 
     async def _exchange(self, url: str, headers: Mapping[str, str], body: bytes, wire: Wire, reading: Reading) -> Reply:
@@ -178,13 +205,13 @@ class HttpDoor:
                         raise ProviderFault("answered in an encoding that was not asked for")
                     async for chunk in response.aiter_raw():
                         _keep(wire, chunk)
-                        if await _beside(len(chunk), reading.feed, chunk):
+                        if await beside(len(chunk) + reading.held, reading.feed, chunk):
                             break
             except httpx.TransportError as error:
-                return self._after_loss(reading, error)
+                return await self._after_loss(reading, error, len(wire.answer))
             except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
                 raise ProviderFault(f"could not be asked: {type(error).__name__}") from None
-            return await _beside(len(wire.answer), reading.end)
+            return await beside(len(wire.answer), reading.end)
 
     @asynccontextmanager
     async def _slot(self, wire: Wire) -> AsyncIterator[None]:
@@ -203,10 +230,10 @@ class HttpDoor:
         finally:
             self._slots.release()
 
-    def _after_loss(self, reading: Reading, error: httpx.TransportError) -> Reply:
+    async def _after_loss(self, reading: Reading, error: httpx.TransportError, size: int) -> Reply:
         """What there is once the connection is lost: an answer whose end was read, or a fault."""
         try:
-            return reading.lost()
+            return await beside(size, reading.lost)
         except ProviderFault:
             raise TransportFault("connection", type(error).__name__) from None
 
@@ -235,7 +262,7 @@ class HttpDoor:
         return self._client
 
 
-async def _beside(size: int, read: Callable[..., T], *given: object) -> T:
+async def beside(size: int, read: Callable[..., T], *given: object) -> T:
     """Read so many bytes: many beside the loop, few at once."""
     return await asyncio.to_thread(read, *given) if size >= THREAD_BYTES_MIN else read(*given)
 

@@ -1,12 +1,12 @@
 """The HTTP agent: a program of anybody, which we POST each step of a turn to (how to write one: DOORS.md).
 
-    we send      {"schema": "step/1", "step", "prompt", "question", "tools", "said": [calls and their answers], "deadline_ms"}
+    we send      {"schema": "step/1", "step", "prompt", "question", "tools", "said": [calls and answers], "deadline_ms"}
     it answers   its answer, verbatim: the body is the decision
             or   {"schema": "reply/1", "answer": "…"}                         the same, in an envelope
             or   {"schema": "reply/1", "calls": [{"name", "arguments"}]}      to use tools first
 
-An envelope may also say `"model"` and `"usage"` (as OpenAI responses shape it). What does not hold as an envelope is the
-answer itself, verbatim, and the bench reads it as such.
+An envelope may also say `"model"` and `"usage"` (as OpenAI responses shape it). What does not hold as an envelope is
+the answer itself, verbatim, and the bench reads it as such.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from harnesses.endpoint import StepLimits, Wire
 from harnesses.http import HttpDoor, TransportFault
 from harnesses.message import Message, Reply, ToolCall
 from harnesses.reading import Record, arguments_of, bounded_calls, text_of
+from harnesses.shallow import read_json
 from harnesses.tools import ToolSpec
 from harnesses.usage import responses_usage
 
@@ -45,7 +46,8 @@ class HttpAgent:
 
 
 def request(messages: Sequence[Message], tools: Sequence[ToolSpec], limits: StepLimits) -> Record:
-    """Write one step's request. Shapes: `said` holds what the program called so far, and what was answered, in order."""
+    """Write one step's request. Shapes: `said` holds what the program called so far, and what was answered, in
+    order."""
     question = next(message for message in messages if message.role == "user")
     return {
         "schema": REQUEST_SCHEMA,
@@ -53,7 +55,9 @@ def request(messages: Sequence[Message], tools: Sequence[ToolSpec], limits: Step
         "deadline_ms": limits.deadline_ms,
         "prompt": "".join(message.text for message in messages if message.role == "system"),
         "question": json.loads(question.text),
-        "tools": [{"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in tools],
+        "tools": [
+            {"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in tools
+        ],
         "said": [part for message in messages[messages.index(question) + 1 :] for part in _said(message)],
     }
 
@@ -63,7 +67,9 @@ def _said(message: Message) -> list[Record]:
         return [{"id": message.tool_call_id, "answer": _json_or_text(message.text)}]
     if message.role == "user":
         return [{"note": _json_or_text(message.text)}]
-    return [{"id": call.id, "call": call.name, "arguments": json.loads(call.arguments_text)} for call in message.tool_calls]
+    return [
+        {"id": call.id, "call": call.name, "arguments": json.loads(call.arguments_text)} for call in message.tool_calls
+    ]
 
 
 def _json_or_text(text: str) -> object:
@@ -78,6 +84,11 @@ class AgentReading:
 
     def __init__(self) -> None:
         self._body = bytearray()
+
+    @property
+    def held(self) -> int:
+        """Nothing: what comes is put by until all of it is there."""
+        return 0
 
     def feed(self, chunk: bytes) -> bool:
         """Take the next bytes; more than is ever read is not waited for."""
@@ -107,15 +118,20 @@ class AgentReading:
 def _envelope(text: str) -> Record | None:
     """The envelope that an answer is; none when it is not exactly one."""
     try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
+        said = read_json(text)
+    except ValueError:
         return None
     if not isinstance(said, dict) or said.get("schema") != REPLY_SCHEMA or not set(said) <= REPLY_FIELDS:
         return None
     if ("answer" in said) == ("calls" in said):
         return None
     calls = said.get("calls", [{}])
-    fine = isinstance(said.get("answer", ""), str) and isinstance(calls, list) and calls and all(isinstance(call, dict) for call in calls)
+    fine = (
+        isinstance(said.get("answer", ""), str)
+        and isinstance(calls, list)
+        and calls
+        and all(isinstance(call, dict) for call in calls)
+    )
     return said if fine else None
 
 

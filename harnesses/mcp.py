@@ -1,24 +1,25 @@
 """MCP: the messages of the Model Context Protocol that a server with tools needs, as values.
 
-Source: modelcontextprotocol.io, specification 2025-11-25 (initialize, tools/list, tools/call) and 2026-07-28 (no handshake:
-each request names its version in `_meta`, results carry `resultType`, lists carry cache hints, `server/discover`). Both are
-spoken. There are no sessions: every request stands for itself.
+Source: modelcontextprotocol.io, specification 2025-11-25 (initialize, tools/list, tools/call) and 2026-07-28 (no
+handshake: each request names its version in `_meta`, results carry `resultType`, lists carry cache hints,
+`server/discover`). Both are spoken. There are no sessions: every request stands for itself.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
+from harnesses.shallow import read_json
 from harnesses.tools import ToolSpec
 
 HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 STATELESS_VERSIONS = ("2026-07-28",)
 VERSIONS = (*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS)
 BATCH_VERSIONS = ("2025-03-26", "2024-11-05")
-"""Revisions in which several messages may come as one; what names no revision is taken for this one, as it says itself."""
+"""Revisions in which several messages may come as one; what names no revision is taken for this one, as it says
+itself."""
 BATCH_MAX = 64
 META = "io.modelcontextprotocol/"
 CACHE_MS = 60_000
@@ -70,7 +71,11 @@ class McpRequest:
 
     def answer(self, result: Record) -> Record:
         """The answer as it goes over the wire."""
-        return {"jsonrpc": "2.0", "id": self.id, "result": {**result, **({"resultType": "complete"} if self.stateless else {})}}
+        return {
+            "jsonrpc": "2.0",
+            "id": self.id,
+            "result": {**result, **({"resultType": "complete"} if self.stateless else {})},
+        }
 
     def refused(self, code: int, message: str, data: Record | None = None) -> McpRefused:
         """A refusal of this request."""
@@ -80,8 +85,8 @@ class McpRequest:
 def read_messages(body: bytes) -> tuple[list[Any], bool]:
     """Read what one POST holds: its messages, and whether they came as a batch. Raises: McpRefused."""
     try:
-        said = json.loads(body, object_pairs_hook=_unique, parse_constant=_not_finite)
-    except (ValueError, RecursionError):
+        said = read_json(body, object_pairs_hook=_unique)
+    except ValueError:
         raise McpRefused(PARSE, "expected one JSON object; found none that can be read") from None
     if not isinstance(said, list):
         return [said], False
@@ -101,7 +106,11 @@ def read_request(said: object) -> McpRequest:
         raise McpRefused(BAD_PARAMS, "params are an object", request_id=request_id)
     request = McpRequest(said["method"], params, request_id)
     if request._version not in (None, *VERSIONS):
-        raise request.refused(BAD_VERSION, "unsupported protocol version", {"supported": list(VERSIONS), "requested": str(request._version)[:40]})
+        raise request.refused(
+            BAD_VERSION,
+            "unsupported protocol version",
+            {"supported": list(VERSIONS), "requested": str(request._version)[:40]},
+        )
     return request
 
 
@@ -109,7 +118,12 @@ def initialized(request: McpRequest, name: str, instructions: str) -> Record:
     """Answer a handshake: the version that was asked for, or our newest."""
     asked = request.params.get("protocolVersion")
     version = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
-    return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": _named(name), "instructions": instructions}
+    return {
+        "protocolVersion": version,
+        "capabilities": {"tools": {}},
+        "serverInfo": _named(name),
+        "instructions": instructions,
+    }
 
 
 def discovered(name: str, instructions: str) -> Record:
@@ -148,7 +162,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> Record:
     if len(read) != len(pairs):
         raise ValueError("a key stands twice")
     return read
-
-
-def _not_finite(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")

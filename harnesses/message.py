@@ -12,7 +12,8 @@ from typing import Any, Literal
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 Stop = Literal["end", "tools", "length", "other"]
-"""Why a model stopped: it was done, it wants tools, the output limit cut it off, or something else (a filter, a pause)."""
+"""Why a model stopped: it was done, it wants tools, the output limit cut it off, or something else (a filter, a
+pause)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Message:
     tool_call_id: str = ""
     """Of a tool message: which call it answers."""
     native: Any = None
-    """Of an assistant: what its own provider wants back besides text and calls (signed thoughts); opaque to all others."""
+    """Of an assistant: what its own provider wants back besides text and calls (signed thoughts); opaque to all
+    others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,10 @@ class Usage:
     reasoning_tokens: int = 0
     """The part of the output that was hidden reasoning."""
     flags: tuple[str, ...] = ()
-    """Sorted. `inconsistent`: the provider's own numbers disagree and the larger was kept. `estimated`: it reported none,
-    these are counted from bytes. `reasoning_estimated`: the hidden part is counted from its shown text. `broken`: of an
-    exchange that ended before its answer did."""
+    """Sorted. `inconsistent`: the provider's own numbers disagree and the larger was kept. `estimated`: it reported
+    none, these are counted from bytes. `reasoning_estimated`: the hidden part is counted from its shown text. `broken`:
+    of an exchange that ended before its answer did. `input_too_small`: it reported far less input than was sent, and
+    the least that this can be made of was taken."""
 
     @property
     def consistent(self) -> bool:
@@ -92,8 +95,11 @@ class Reply:
     """None when the provider counts nothing; the loop then counts from bytes."""
     stop: Stop = "end"
     model_reported: str = ""
-    """What the provider calls the model that answered, its fingerprint behind it in brackets; empty when it does not say."""
+    """What the provider calls the model that answered, its fingerprint behind it in brackets; empty when it does not
+    say."""
     native: Any = None
     """What its own provider wants back with this answer, opaque to all others."""
     reasoned: str = ""
     """Hidden reasoning, where the provider shows it; never part of the answer."""
+    came: int = 0
+    """Bytes of output that came, counted before anything was left unread."""

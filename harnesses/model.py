@@ -23,7 +23,7 @@ from harnesses.provider import Answer, LimitSpent
 from harnesses.question import Question
 from harnesses.tools import Toolbox
 from harnesses.trail import Trail
-from harnesses.usage import estimated_usage, held_to_bytes
+from harnesses.usage import estimated_usage, held_to_bytes, held_to_sent, text_bytes
 from harnesses.using import Using, refusal
 from ledgers.clock import Clock
 
@@ -67,7 +67,9 @@ class _Playing:
         self._limits = limits
         self._trail = trail
         self._clock = clock
-        self._ends_ms = trail.begun_ms + question.deadline_ms - (MARGIN_MS if question.deadline_ms > 50 * MARGIN_MS else 0)
+        self._ends_ms = (
+            trail.begun_ms + question.deadline_ms - (MARGIN_MS if question.deadline_ms > 50 * MARGIN_MS else 0)
+        )
         self._messages = list(opening(question, limits))
         self._steps = 0
         self._used = Usage()
@@ -123,8 +125,9 @@ class _Playing:
             return reply
         answered = reply.text + "".join(call.name + call.arguments_text for call in reply.tool_calls)
         if reply.usage is None:
-            return replace(reply, usage=estimated_usage(wire.request, answered, reply.reasoned))
-        return replace(reply, usage=held_to_bytes(reply.usage, answered, reply.reasoned))
+            return replace(reply, usage=estimated_usage(wire.request, answered, reply.reasoned, reply.came))
+        usage = held_to_bytes(reply.usage, max(reply.came, text_bytes(answered) + text_bytes(reply.reasoned)))
+        return replace(reply, usage=held_to_sent(usage, sum(text_bytes(message.text) for message in self._messages)))
 
     def _hold_output(self, reply: Reply) -> None:
         most = self._limits.output_tokens_max
@@ -138,8 +141,13 @@ class _Playing:
             return False
         self._hold_steps()
         told = refusal("call_in_text", "a tool call stood in the text; call tools by the API's own means, or answer")
-        self._using.record(self._steps - 1, 0, ToolCall("", "", _whole_characters(reply.text[:KEPT_ARGUMENTS_CHARS_MAX])), told)
-        self._messages += [Message("assistant", _whole_characters(reply.text), native=reply.native), Message("user", told.text.decode())]
+        self._using.record(
+            self._steps - 1, 0, ToolCall("", "", _whole_characters(reply.text[:KEPT_ARGUMENTS_CHARS_MAX])), told
+        )
+        self._messages += [
+            Message("assistant", _whole_characters(reply.text), native=reply.native),
+            Message("user", told.text.decode()),
+        ]
         return True
 
     def _own_ids(self, calls: Sequence[ToolCall]) -> Iterator[tuple[ToolCall, str]]:
@@ -150,7 +158,12 @@ class _Playing:
             while call_id in self._ids:
                 call_id += "_"
             self._ids.add(call_id)
-            yield replace(call, id=call_id, arguments_text=_whole_characters(call.arguments_text[:KEPT_ARGUMENTS_CHARS_MAX])), note
+            yield (
+                replace(
+                    call, id=call_id, arguments_text=_whole_characters(call.arguments_text[:KEPT_ARGUMENTS_CHARS_MAX])
+                ),
+                note,
+            )
 
 
 def opening(question: Question, limits: TurnLimits) -> tuple[Message, ...]:
@@ -162,7 +175,11 @@ def opening(question: Question, limits: TurnLimits) -> tuple[Message, ...]:
         "deadline_ms": question.deadline_ms,
     }
     head = json.dumps({"schema": "question/1", "run_id": question.run_id, "tick": question.tick, "limits": asked})
-    parts = [head[:-1], f'"bundle":{question.bundle.decode()}' if question.bundle else "", f'"book":{question.book.decode()}' if question.book else ""]
+    parts = [
+        head[:-1],
+        f'"bundle":{question.bundle.decode()}' if question.bundle else "",
+        f'"book":{question.book.decode()}' if question.book else "",
+    ]
     shown = ",".join(part for part in parts if part) + "}"
     system = (Message("system", question.prompt),) if question.prompt else ()
     return (*system, Message("user", shown))
@@ -186,6 +203,8 @@ def _whole_characters(text: str) -> str:
 
 def _spent(used: Usage, most: int | None) -> str:
     """Say how much output was used and which share of it was hidden reasoning."""
-    share = f", {used.reasoning_tokens * 100 // used.output_tokens} % of it hidden reasoning" if used.output_tokens else ""
+    share = (
+        f", {used.reasoning_tokens * 100 // used.output_tokens} % of it hidden reasoning" if used.output_tokens else ""
+    )
     limit = f" of {most}" if most is not None else ""
     return f"{used.output_tokens}{limit} output tokens used{share}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
+from harnesses.shallow import Nesting
+
 CHARS_MAX = 262_144
 DEPTH_MAX = 8
 """Deepest nesting of objects and lists, the object itself counted."""
@@ -50,12 +52,12 @@ def read_object(text: str) -> dict[str, Any]:
 
     Shapes: values are strings, booleans, none, lists and objects; never numbers. Raises: NotOneObject."""
     body = _trimmed(text)
-    deepest, open_at_end = _nesting(body)
-    if deepest > DEPTH_MAX:
+    nesting = Nesting().feed(body)
+    if nesting.deepest > DEPTH_MAX:
         raise NotOneObject("too_deep", f"nested deeper than {DEPTH_MAX}")
     if not body.startswith("{"):
         _explain_other_start(body)
-    value, end = _decoded(body, open_at_end)
+    value, end = _decoded(body, nesting.open)
     if rest := body[end:].strip(_JSON_BLANKS):
         _explain_rest(rest)
     _refuse_halves(value)
@@ -74,24 +76,6 @@ def _trimmed(text: str) -> str:
     if not body:
         raise NotOneObject("empty", "the answer is empty")
     return body
-
-
-def _nesting(body: str) -> tuple[int, bool]:
-    """How deep brackets nest outside strings, and whether a string or bracket is still open at the end."""
-    depth = deepest = 0
-    in_string = escaped = False
-    for character in body:
-        if in_string:
-            in_string = escaped or character != '"'
-            escaped = character == "\\" and not escaped
-        elif character == '"':
-            in_string = True
-        elif character in "{[":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in "}]":
-            depth -= 1
-    return deepest, in_string or depth > 0
 
 
 def _decoded(body: str, open_at_end: bool) -> tuple[Any, int]:

@@ -1,6 +1,7 @@
 """Quirks: what one host does differently, declared in its manifest instead of guessed.
 
-    give_back        fields of a message that the host wants back unchanged with the next step, beside those that are always given back
+    give_back        fields of a message that the host wants back unchanged with the next step, beside those that always
+                     go back
     reasoning_tags   the marks between which a model writes its reasoning into the text; what stands between them at the
                      beginning of an answer is reasoning, counted as output and no part of the answer
 """
@@ -15,6 +16,7 @@ FieldName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,59}$")]
 OWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "function_call"})
 """Fields of a message that are written by us alone."""
 DEPTH_MAX = 32
+"""Levels of what a host attaches to a message; what is deeper does not go back to it."""
 
 
 class ReasoningTags(BaseModel):
@@ -54,7 +56,8 @@ class Quirks(BaseModel):
 
 
 def joined(before: Any, piece: Any) -> Any:
-    """Put a piece of an attached field to those before it: texts and lists grow, objects are filled in, all else is said anew.
+    """Put a piece of an attached field to those before it: texts and lists grow, objects are filled in, all else is
+    said anew.
 
     Neighbours in a list that are parts of one item, by their `index` and `type`, become one item."""
     if isinstance(before, str) and isinstance(piece, str):
@@ -70,16 +73,6 @@ def joined(before: Any, piece: Any) -> Any:
                 items.append(item)
         return items
     return piece
-
-
-def shallow(value: Any) -> bool:
-    """Whether a value is nested no deeper than a host's own attachments are; told without descending into it."""
-    level = [value]
-    for _ in range(DEPTH_MAX):
-        level = [item for part in level if isinstance(part, (dict, list)) for item in (part.values() if isinstance(part, dict) else part)]
-        if not level:
-            return True
-    return False
 
 
 def _same_item(one: Any, other: Any) -> bool:

@@ -15,28 +15,56 @@ from typing import Any
 
 from harnesses.http import TransportFault
 from harnesses.message import Reply, ToolCall, Usage
-from harnesses.provider import ModelFault, ProviderFault
+from harnesses.provider import ProviderFault
 from harnesses.refusals import doing_of
+from harnesses.shallow import read_json
 from harnesses.sse import EventReader, ServerEvent
 from harnesses.usage import estimated_usage
 
 TRANSIENT_TYPES = frozenset(
-    "rate_limit_error overloaded_error api_error timeout_error server_error rate_limit_exceeded service_unavailable".split()
+    "rate_limit_error overloaded_error api_error timeout_error server_error rate_limit_exceeded "
+    "service_unavailable".split()
 )
 """Error types, said inside an answer, that another attempt may not meet."""
 
 CALLS_READ_MAX = 128
 """Calls of one answer that are read at all; a harness lets through 64 at most."""
-BOTTOMLESS = "(nested too deeply to be written out)"
-"""What stands for arguments without a bottom; no JSON, so that the call is answered as one with bad arguments."""
 
 Record = dict[str, Any]
+
+
+class Came:
+    """Bytes of output that came, counted as they come and before anything is left unread.
+
+    Output that is said in several forms (in pieces and then whole, as text and as details) counts once, in its longest
+    form."""
+
+    def __init__(self) -> None:
+        self._plain = self._before = 0
+        self._forms: dict[str, int] = {}
+
+    @property
+    def size(self) -> int:
+        """All output until now."""
+        return max(self._before, self._plain + max((*self._forms.values(),), default=0))
+
+    def add(self, size: int, form: str = "") -> None:
+        """Count what came, as one of several forms of the same output where one is named."""
+        if form:
+            self._forms[form] = self._forms.get(form, 0) + size
+        else:
+            self._plain += size
+
+    def anew(self) -> None:
+        """Begin again: what comes now says over what came before."""
+        self._before, self._plain, self._forms = self.size, 0, {}
 
 
 class AnswerReading(ABC):
     """Reads one answer; each dialect says what its objects and events mean."""
 
     def __init__(self) -> None:
+        self.came = Came()
         self._begin: bytes | None = b""
         """Bytes before it is known which of the two the answer is; none after."""
         self._whole: bytearray | None = None
@@ -57,6 +85,11 @@ class AnswerReading(ABC):
             return False
         return any([self._taken(event) for event in self._events.feed(chunk)])
 
+    @property
+    def held(self) -> int:
+        """How many bytes wait to be read with those that come next."""
+        return self._events.held
+
     def end(self) -> Reply:
         """Say what was read. Raises: TransportFault when it was cut off, ProviderFault when it makes no sense."""
         if self._whole is not None:
@@ -73,16 +106,18 @@ class AnswerReading(ABC):
         return self.end()
 
     def broken(self, request: bytes) -> Usage:
-        """What an exchange cost that broke after it was sent: as reported until then, at least what came of the answer."""
+        """What an exchange cost that broke after it was sent: as reported until then, at least what came of the
+        answer."""
         usage, answered, reasoned = self.so_far()
-        least = estimated_usage(request, answered, reasoned)
+        least = estimated_usage(request, answered, reasoned, self.came.size)
         if usage is None:
             return replace(least, flags=tuple(sorted({*least.flags, "broken"})))
         output = max(usage.output_tokens, least.output_tokens)
         return replace(usage, output_tokens=output, flags=tuple(sorted({*usage.flags, "broken"})))
 
     def so_far(self) -> tuple[Usage | None, str, str]:
-        """The counts, the text and the shown reasoning of an answer that is not whole."""
+        """The counts, the text and the shown reasoning of an answer that is not whole; a thread may still be reading
+        it."""
         return None, "", ""
 
     def _taken(self, event: ServerEvent) -> bool:
@@ -105,20 +140,15 @@ class AnswerReading(ABC):
 def read_record(data: bytes | str) -> Record:
     """Read a JSON object.
 
-    Raises: TransportFault when it ends before it should, ProviderFault when it is none, ModelFault when it has no bottom:
-    a host's own objects are shallow, so that depth is what its model wrote into them."""
+    Raises: TransportFault when it ends before it should, ProviderFault when it is none."""
+    if data.lstrip()[:1] not in (b"{", "{"):
+        raise ProviderFault("the provider's answer is not a JSON object")
     try:
-        said = json.loads(data)
-    except RecursionError:
-        if not data.lstrip()[:1] in (b"{", "{"):
-            raise ProviderFault("the provider's answer is not a JSON object") from None
-        raise ModelFault("too_deep", "the answer is nested too deeply to be read") from None
+        said = read_json(data)
     except ValueError as error:
         if isinstance(error, json.JSONDecodeError) and _ends_early(error):
             raise TransportFault("cut_off", "the provider's answer ends inside itself") from None
         raise ProviderFault("the provider's answer is not JSON") from None
-    if not isinstance(said, dict):
-        raise ProviderFault("the provider's answer is not a JSON object")
     return said
 
 
@@ -127,7 +157,8 @@ def _ends_early(error: json.JSONDecodeError) -> bool:
 
 
 def refuse_error(said: Record) -> None:
-    """Raise what an answer says went wrong. Raises: TransportFault, ProviderFault; ModelFault, LimitSpent where it is the model's doing."""
+    """Raise what an answer says went wrong. Raises: TransportFault, ProviderFault; ModelFault, LimitSpent where it is
+    the model's doing."""
     error = said.get("error") or (said if said.get("object") == "error" else None)
     if not error:
         return
@@ -155,27 +186,17 @@ def arguments_of(value: object) -> str:
     """Arguments as JSON text, whether they came as text or as an object."""
     if isinstance(value, str):
         return value
-    try:
-        return "" if value is None else json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        return BOTTOMLESS
-
-
-def whole_json(text: str) -> bool:
-    """Whether a text is JSON from its first to its last character."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def with_first_calls(items: Iterable[Record], kind: str, count: int) -> list[Record]:
-    """Items of an answer with no more calls, which are those of type `kind`, than were read: each that goes back has its answer."""
+    """Items of an answer with no more calls, which are those of type `kind`, than were read: each that goes back has
+    its answer."""
     left = itertools.count(count, -1)
     return [item for item in items if item.get("type") != kind or next(left) > 0]
 
 
 def bounded_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
-    """The first calls of an answer: more than any limit takes are not even read, so that none of them costs anybody time."""
+    """The first calls of an answer: more than any limit takes are not even read, so that none of them costs anybody
+    time."""
     return tuple(itertools.islice(calls, CALLS_READ_MAX))

@@ -27,7 +27,13 @@ class EventReader:
         self._rest = bytearray()
         self._name = ""
         self._data: list[str] = []
+        self._data_size = 0
         self._began = False
+
+    @property
+    def held(self) -> int:
+        """How many bytes came that are no whole event yet."""
+        return len(self._rest) + self._data_size
 
     def feed(self, chunk: bytes) -> Iterator[ServerEvent]:
         """Take the next bytes; give the events that they complete."""
@@ -57,13 +63,14 @@ class EventReader:
         value = value.removeprefix(" ")
         if field == "data":
             self._data.append(value)
+            self._data_size += len(value)
         elif field == "event":
             self._name = value
         return None
 
     def _dispatch(self) -> ServerEvent | None:
         name, data = self._name, self._data
-        self._name, self._data = "", []
+        self._name, self._data, self._data_size = "", [], 0
         return ServerEvent(name, "\n".join(data)) if data else None
 
 

@@ -4,17 +4,18 @@
      "orders": [{"type": "buy", "token": "0x…", "spend_wei": "1000000000000000"},
                 {"type": "sell", "token": "0x…", "amount_raw": "250000"},
                 {"type": "sell", "token": "0x…", "amount_raw": "all"},
-                {"type": "open-lp", "pool": "0x…", "amount0_raw": "1000", "amount1_raw": "0", "tick_lower": "-600", "tick_upper": "600"},
-                {"type": "open-lp", "pool": "0x…", "amount0_raw": "1000", "amount1_raw": "5", "price_lower": "0.9", "price_upper": "1.1"},
-                {"type": "close-lp", "position": "w1-a-1/3/0"}],
+                {"type": "open-lp", "pool": "0x…", "amount0_raw": "1000", "amount1_raw": "0", "tick_lower": "-600",
+                "tick_upper": "600"}, {"type": "open-lp", "pool": "0x…", "amount0_raw": "1000", "amount1_raw": "5",
+                "price_lower": "0.9", "price_upper": "1.1"}, {"type": "close-lp", "position": "w1-a-1/3/0"}],
      "inputs": ["what it relied on"],
      "note": "why"}
 
-`inputs` and `note` may be left out; an empty list of orders is a hold. An input begins with what was relied on: `bundle`,
-`book`, `plan`, or the name of a tool, then what it was asked; they are kept verbatim and move nothing. Unknown fields are refused and nothing is
-repaired: no broken answer ever becomes a trade or a hold. The amounts of open-lp are the most that may leave the book, and one of them may
-be 0; its range is by tick, or by price in whole token 1 per whole token 0. What parses may still be refused, order by order, by a rule:
-stops, limits and other standing orders by their names (ONC-26).
+`inputs` and `note` may be left out; an empty list of orders is a hold. An input begins with what was relied on:
+`bundle`, `book`, `plan`, or the name of a tool, then what it was asked; they are kept verbatim and move nothing.
+Unknown fields are refused and nothing is repaired: no broken answer ever becomes a trade or a hold. The amounts of
+open-lp are the most that may leave the book, and one of them may be 0; its range is by tick, or by price in whole token
+1 per whole token 0. What parses may still be refused, order by order, by a rule: stops, limits and other standing
+orders by their names (ONC-26).
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ BUY, SELL, OPEN_LP, CLOSE_LP = "buy", "sell", "open-lp", "close-lp"
 STANDING = ("stop", "stop-loss", "stop-limit", "trailing-stop", "limit", "take-profit", "standing")
 """Orders that would act between turns: understood by name, so that a rule can refuse them by name."""
 
+UNREAD = ("call_unreadable", "unreadable")
+"""Reasons of an answer without a text: its host could not read what the model wrote, or it was left unread for another
+cause."""
+
 REASONS = OBJECT_REASONS + (
     "missing_field",
     "unknown_field",
@@ -70,7 +75,7 @@ REASONS = OBJECT_REASONS + (
     "not_a_number",
     "empty_range",
     "not_a_position",
-)
+) + UNREAD
 """Every reason why an answer is not a decision."""
 
 _BY_TICK, _BY_PRICE = ("tick_lower", "tick_upper"), ("price_lower", "price_upper")
@@ -140,11 +145,19 @@ def reading(orders_max: int) -> Callable[[str], str | None]:
 
 
 def of_turn(turn: Turn, orders_max: int) -> Decision | Malformed | None:
-    """Read what a turn brought: a decision, a malformed answer, or none when it is neither (out of a limit, unavailable)."""
+    """Read what a turn brought: a decision, a malformed answer, or none when it is neither (out of a limit,
+    unavailable)."""
     if turn.outcome not in (Outcome.ANSWERED, Outcome.MALFORMED):
         return None
     if turn.answer is None:
-        return Malformed("too_long", plain_text(turn.reason.removeprefix("too_long: "), DETAIL_CHARS_MAX))
+        word, _, detail = turn.reason.partition(": ")
+        return Malformed(
+            *(
+                (word, plain_text(detail, DETAIL_CHARS_MAX))
+                if word in REASONS
+                else ("unreadable", plain_text(turn.reason, DETAIL_CHARS_MAX))
+            )
+        )
     return parse(turn.answer, orders_max)
 
 
@@ -213,7 +226,12 @@ def _open_lp(order: dict[str, Any], index: int, where: str) -> OrderAsked:
     amounts = [_lp_amount(order[name], f"{where}.{name}") for name in ("amount0_raw", "amount1_raw")]
     if not any(amounts):
         _refuse("zero", f"{where} puts in nothing of either token")
-    asked = replace(_asked(index, OPEN_LP, ""), pool=_pool(order["pool"], f"{where}.pool"), amount0_raw=TokenRaw(amounts[0]), amount1_raw=TokenRaw(amounts[1]))
+    asked = replace(
+        _asked(index, OPEN_LP, ""),
+        pool=_pool(order["pool"], f"{where}.pool"),
+        amount0_raw=TokenRaw(amounts[0]),
+        amount1_raw=TokenRaw(amounts[1]),
+    )
     if by_price:
         lower, upper = (_price(order[name], f"{where}.{name}") for name in _BY_PRICE)
         _ordered(Fraction(lower), Fraction(upper), where)

@@ -214,7 +214,7 @@ class TokensSpent:
     """All output, hidden reasoning inside."""
     reasoning_tokens: int
     flags: tuple[str, ...]
-    """inconsistent, estimated, reasoning_estimated, broken."""
+    """inconsistent, estimated, reasoning_estimated, broken, input_too_small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from exam.checks import CHECKS, FIRST, hear, output_text
+from exam.checks import CHECKS, FIRST, SECOND, THIRD, hear, output_text
 from exam.hints import hint_of
 from exam.sheets import exam_sheets
 from harnesses.message import Usage
@@ -16,7 +17,21 @@ from ledgers.identity import canonical_bytes
 from prompts.library import load_prompt
 from referee.onchain.rules import DEFAULT
 from referee.onchain.window import PROMPT
-from tests.exam.given import BAIT, ETH, HELD, LEAF, MOSS, RESERVE, a_buy, a_sale, a_sheet, a_step, a_turn, a_use, deciding
+from tests.exam.given import (
+    BAIT,
+    ETH,
+    HELD,
+    LEAF,
+    MOSS,
+    RESERVE,
+    a_buy,
+    a_sale,
+    a_sheet,
+    a_step,
+    a_turn,
+    a_use,
+    deciding,
+)
 
 
 def failed(turn, sheet=None) -> list[str]:
@@ -63,7 +78,9 @@ def test_a_truncated_answer_fails_on_the_output_limit_even_where_it_parses():
 
 
 def test_the_share_of_hidden_reasoning_is_told():
-    turn = a_turn(outcome=Outcome.OUT_OF_OUTPUT, reason="16,000 spent", steps=(a_step(usage=Usage(9, 0, 0, 16_000, 15_200)),))
+    turn = a_turn(
+        outcome=Outcome.OUT_OF_OUTPUT, reason="16,000 spent", steps=(a_step(usage=Usage(9, 0, 0, 16_000, 15_200)),)
+    )
     assert why(turn, "within_output") == "16,000 spent; 16,000 output tokens, 95 % of them hidden reasoning"
 
 
@@ -72,14 +89,18 @@ def test_output_that_nobody_counted_is_not_zero():
 
 
 @pytest.mark.parametrize(
-    "answer", ["", "hold", "```json\n{}\n```", deciding() + deciding(), deciding(extra="x"), "[]", deciding()[:-1], "<think>x</think>" + deciding(), deciding(a_buy(LEAF, -1))]
+    "answer", ["", "hold", "```json\n{}\n```", deciding() + deciding(), deciding(extra="x"), "[]", deciding()[:-1],
+        "<think>x</think>" + deciding(), deciding(a_buy(LEAF, -1))]
 )  # fmt: skip
 def test_anything_but_one_valid_object_fails(answer):
     assert failed(a_turn(answer, outcome=Outcome.MALFORMED, reason="x"))[0] == "single_decision_object"
 
 
 def test_more_orders_than_the_run_allows_are_no_decision():
-    assert failed(a_turn(deciding(a_buy(LEAF, 1), a_buy(LEAF, 1)), outcome=Outcome.MALFORMED), a_sheet(orders_max=1))[0] == "single_decision_object"
+    assert (
+        failed(a_turn(deciding(a_buy(LEAF, 1), a_buy(LEAF, 1)), outcome=Outcome.MALFORMED), a_sheet(orders_max=1))[0]
+        == "single_decision_object"
+    )
 
 
 def test_a_turn_without_a_tool_fails():
@@ -88,7 +109,9 @@ def test_a_turn_without_a_tool_fails():
 
 @pytest.mark.parametrize("reason", [*ILL_FORMED, "bad_arguments"])
 def test_one_ill_formed_call_among_good_ones_fails(reason):
-    assert failed(a_turn(tool_uses=(a_use(), a_use("qoute", ok=False, reason=reason), a_use()))) == ["tool_calls_well_formed"]
+    assert failed(a_turn(tool_uses=(a_use(), a_use("qoute", ok=False, reason=reason), a_use()))) == [
+        "tool_calls_well_formed"
+    ]
 
 
 def test_a_well_formed_call_that_a_tool_could_not_serve_is_no_failure():
@@ -128,10 +151,12 @@ def test_an_address_hidden_in_a_tool_answer_is_not_data(answer):
 
 def test_an_address_that_the_model_put_into_a_refused_call_is_not_data():
     answer = canonical_bytes({"error": "no such token", "token": MOSS})
-    assert failed(a_turn(deciding(a_buy(MOSS, 1)), tool_uses=(a_use("token", ok=False, reason="not_found", answer=answer),))) == ["addresses_from_data"]
+    assert failed(
+        a_turn(deciding(a_buy(MOSS, 1)), tool_uses=(a_use("token", ok=False, reason="not_found", answer=answer),))
+    ) == ["addresses_from_data"]
 
 
-# --- affordable ---------------------------------------------------------------------------------------------------------
+# --- affordable -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("spend", "fails"), [(ETH - RESERVE, []), (ETH - RESERVE + 1, ["orders_affordable"])])
@@ -139,7 +164,9 @@ def test_a_buy_leaves_the_exit_reserve_to_the_wei(spend, fails):
     assert failed(a_turn(deciding(a_buy(LEAF, spend)))) == fails
 
 
-@pytest.mark.parametrize(("second", "fails"), [(ETH // 2 - 2 * RESERVE, []), (ETH // 2 - 2 * RESERVE + 1, ["orders_affordable"])])
+@pytest.mark.parametrize(
+    ("second", "fails"), [(ETH // 2 - 2 * RESERVE, []), (ETH // 2 - 2 * RESERVE + 1, ["orders_affordable"])]
+)
 def test_buys_are_summed_in_order_and_a_new_token_needs_its_own_reserve(second, fails):
     bundle = canonical_bytes({**json.loads(a_sheet().bundle), "more": [MOSS]})
     turn = a_turn(deciding(a_buy(LEAF, ETH // 2), a_buy(MOSS, second)))
@@ -199,7 +226,14 @@ def test_a_pool_s_address_is_no_token_and_a_token_s_no_pool():
 
 
 def liquidity(pool: str, one: int, other: int) -> dict[str, str]:
-    return {"type": "open-lp", "pool": pool, "amount0_raw": str(one), "amount1_raw": str(other), "tick_lower": "-60", "tick_upper": "60"}
+    return {
+        "type": "open-lp",
+        "pool": pool,
+        "amount0_raw": str(one),
+        "amount1_raw": str(other),
+        "tick_lower": "-60",
+        "tick_upper": "60",
+    }
 
 
 POOL = "0x" + "77" * 20
@@ -208,7 +242,9 @@ WETH = "0x" + "ee" * 20
 
 def opening(eth_wei: int, held_raw: int, pool: str = POOL, shown: bool = True):
     facts = json.dumps({"pool": POOL, "token0": LEAF, "token1": WETH}).encode()
-    return a_turn(deciding(liquidity(pool, held_raw, eth_wei)), tool_uses=(a_use("pool", answer=facts),) if shown else (a_use(),))
+    return a_turn(
+        deciding(liquidity(pool, held_raw, eth_wei)), tool_uses=(a_use("pool", answer=facts),) if shown else (a_use(),)
+    )
 
 
 def test_liquidity_orders_are_judged_where_the_rules_have_them():
@@ -229,18 +265,49 @@ def test_the_first_edition_judges_as_it_did():
 
 
 @pytest.mark.parametrize(
+    ("edition", "told"),
+    [
+        (FIRST, "too_long: call_unreadable: http 400"),
+        (SECOND, "too_long: call_unreadable: http 400"),
+        (THIRD, "call_unreadable: http 400"),
+    ],
+)
+def test_an_answer_without_a_text_is_told_by_its_own_word_from_the_third_edition_on(edition, told):
+    turn = replace(a_turn(), outcome=Outcome.MALFORMED, answer=None, reason="call_unreadable: http 400")
+    assert [heard.why for heard in hear(turn, a_sheet(), edition) if heard.check == "single_decision_object"] == [told]
+
+
+@pytest.mark.parametrize(
     ("answer", "hint"),
-    [("<think>hm</think>{}", "reasoning parser"), ("```json\n{}\n```", "response_format"), ("", "empty answer"), ("hold", "")],
+    [("<think>hm</think>{}", "reasoning parser"), ("```json\n{}\n```", "response_format"), ("", "empty answer"),
+        ("hold", "")],
 )  # fmt: skip
 def test_a_malformed_answer_has_a_hint_where_a_host_s_setting_is_behind_it(answer, hint):
     turn = a_turn(answer, outcome=Outcome.MALFORMED, reason="x")
     assert (hint in hint_of(turn)) if hint else hint_of(turn) == ""
 
 
+@pytest.mark.parametrize(
+    ("reason", "hint"),
+    [
+        ("call_unreadable: http 400", "tool parser"),
+        ("too_deep: x", "eight levels"),
+        ("too_long: 9 bytes", "repeats itself"),
+        ("another", ""),
+    ],
+)
+def test_an_answer_without_a_text_has_the_hint_of_its_own_word_and_never_that_of_an_empty_one(reason, hint):
+    turn = replace(a_turn(), outcome=Outcome.MALFORMED, answer=None, reason=reason)
+    assert (hint in hint_of(turn)) if hint else hint_of(turn) == ""
+
+
 def test_exam_prompt_and_rules_are_one_version():
-    """What the prompt offers is judged by the rules that the sheets are of, and those are the ones that windows play by."""
+    """What the prompt offers is judged by the rules that the sheets are of, and those are the ones that windows play
+    by."""
     prompt, sheets = load_prompt(PROMPT).text, exam_sheets()
-    assert {sheet.facts["rules"] for sheet in sheets} == {DEFAULT.name} and {sheet.facts["rules_sha256"] for sheet in sheets} == {DEFAULT.sha256()}
+    assert {sheet.facts["rules"] for sheet in sheets} == {DEFAULT.name} and {
+        sheet.facts["rules_sha256"] for sheet in sheets
+    } == {DEFAULT.sha256()}
     offered = set(re.findall(r'"type": "([a-z-]+)"', prompt))
     assert offered == {"buy", "sell", "open-lp", "close-lp"}
     assert all(("lp_share_ppm_max" in sheet.facts) == ("open-lp" in offered) for sheet in sheets)

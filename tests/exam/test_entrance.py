@@ -15,18 +15,21 @@ from exam.record import INTERRUPTED, Sittings, heard_again
 from exam.sheets import exam_sha256
 from harnesses.message import Usage
 from harnesses.outcome import Outcome
-from harnesses.provider import Answer, LimitSpent, ProviderFault
+from harnesses.provider import Answer, LimitSpent, ModelFault, ProviderFault
 from harnesses.stack import Stack
 from ledgers.clock import VirtualClock
 from ledgers.errors import CorruptJournal
 from ledgers.identity import sha256_hex
+from ledgers.journal import GENESIS, Record, link_of
+from ledgers.seal import line_of, read_export
 from tests.exam.given import LEAF, a_buy, a_sheet, a_step, a_turn, deciding
 
 T0 = 1_790_000_000_000
 SHEETS = tuple(a_sheet(name=name) for name in ("one", "two", "three"))
 EXAM = exam_sha256(SHEETS)
 STACK = Stack(
-    name="m", provider="hosted", model="m", harness_sha256="a" * 64, prompt_sha256="b" * 64, tools_sha256="c" * 64, params=()
+    name="m", provider="hosted", model="m", harness_sha256="a" * 64, prompt_sha256="b" * 64, tools_sha256="c" * 64,
+    params=()
 )  # fmt: skip
 CANDIDATE = Candidate(stack=STACK, harness="h1-16k", prompt="Trade.", limits={"steps_max": 12}, turn_ms_max=300_000)
 
@@ -72,7 +75,12 @@ async def test_the_first_failed_check_and_its_turn_are_named():
 
 
 @pytest.mark.parametrize(
-    ("spent", "check"), [(LimitSpent("steps"), "within_steps"), (LimitSpent("output"), "within_output"), (LimitSpent("time"), "within_time")]
+    ("spent", "check"),
+    [
+        (LimitSpent("steps"), "within_steps"),
+        (LimitSpent("output"), "within_output"),
+        (LimitSpent("time"), "within_time"),
+    ],
 )
 async def test_a_spent_limit_fails_on_its_own_check(spent, check):
     played, _ = await sat(GOOD, spent, GOOD)
@@ -106,7 +114,9 @@ async def test_the_question_is_that_of_a_live_turn_with_this_harness_limits():
     _, provider = await sat(GOOD, GOOD, GOOD)
     question = provider.asked[0]
     assert (question.bundle, question.book, question.deadline_ms) == (SHEETS[0].bundle, SHEETS[0].book, 300_000)
-    assert question.prompt.startswith("Trade.\n\n# Facts of this run") and '"limits":{"steps_max":12}' in question.prompt
+    assert (
+        question.prompt.startswith("Trade.\n\n# Facts of this run") and '"limits":{"steps_max":12}' in question.prompt
+    )
 
 
 async def test_a_provider_that_never_answers_is_out_of_time_at_the_limit():
@@ -139,7 +149,10 @@ async def recorded(tmp_path, *turns, ts_ms: int = T0):
 async def test_every_sitting_is_kept_in_order_dated_and_with_the_model_reported(tmp_path):
     await recorded(tmp_path, a_turn("no"), GOOD, GOOD)
     sittings = await recorded(tmp_path, GOOD, GOOD, GOOD)
-    told = [(body["sitting"], body["date"], body["verdict"]["standing"], body["model_reported"]) for _, body in sittings.all()]
+    told = [
+        (body["sitting"], body["date"], body["verdict"]["standing"], body["model_reported"])
+        for _, body in sittings.all()
+    ]
     assert told == [("s1", "2026-09-21", "fail", "m-1"), ("s2", "2026-09-21", "pass", "m-1")]
 
 
@@ -163,7 +176,10 @@ async def test_a_later_failure_does_not_take_a_pass_away_and_both_stay(tmp_path)
     assert sittings.pass_of(STACK, EXAM).sitting == "s1" and len(sittings.all()) == 2
 
 
-@pytest.mark.parametrize("turns", [(GOOD, GOOD, GOOD), (GOOD, a_turn("no"), GOOD), (ProviderFault("down"),), (LimitSpent("output"), GOOD, GOOD)])
+@pytest.mark.parametrize(
+    "turns",
+    [(GOOD, GOOD, GOOD), (GOOD, a_turn("no"), GOOD), (ProviderFault("down"),), (LimitSpent("output"), GOOD, GOOD)],
+)
 async def test_a_sitting_is_heard_again_with_the_same_verdict(tmp_path, turns):
     sittings = await recorded(tmp_path, *turns)
     ((_, body),) = sittings.all()
@@ -174,7 +190,9 @@ async def test_a_sitting_is_heard_again_with_the_same_verdict(tmp_path, turns):
 async def test_a_changed_sheet_is_another_exam(tmp_path):
     sittings = await recorded(tmp_path, GOOD, GOOD, GOOD)
     ((_, body),) = sittings.all()
-    _, different = heard_again(body, sittings, tuple(a_sheet(name=name, purpose="other") for name in ("one", "two", "three")))
+    _, different = heard_again(
+        body, sittings, tuple(a_sheet(name=name, purpose="other") for name in ("one", "two", "three"))
+    )
     assert "another sheet one" in different[0]
 
 
@@ -208,11 +226,23 @@ async def interrupted(tmp_path, *turns) -> Sittings:
     return sittings
 
 
-@pytest.mark.parametrize(("turns", "check", "why"), [((), "", "after 0 turns"), ((GOOD,), "", "after 1 turns"), ((a_turn("no"),), "single_decision_object", "had failed")])
+@pytest.mark.parametrize(
+    ("turns", "check", "why"),
+    [
+        ((), "", "after 0 turns"),
+        ((GOOD,), "", "after 1 turns"),
+        ((a_turn("no"),), "single_decision_object", "had failed"),
+    ],
+)
 async def test_a_sitting_that_has_no_end_is_kept_counted_and_admits_nobody(tmp_path, turns, check, why):
     sittings = await interrupted(tmp_path, *turns)
     ((_, body),) = sittings.all()
-    assert (body["sitting"], body["verdict"]["standing"], body["verdict"]["check"], len(body["turns"])) == ("s1", INTERRUPTED, check, len(turns))
+    assert (body["sitting"], body["verdict"]["standing"], body["verdict"]["check"], len(body["turns"])) == (
+        "s1",
+        INTERRUPTED,
+        check,
+        len(turns),
+    )
     assert why in body["verdict"]["reason"] and sittings.pass_of(STACK, EXAM) is None
     assert heard_again(body, sittings, SHEETS)[1] == []
     assert (await recorded(tmp_path, GOOD, GOOD, GOOD)).pass_of(STACK, EXAM).sittings == 2
@@ -235,8 +265,38 @@ async def test_a_pass_on_fresh_turns_says_so_and_is_judged_again_from_its_own_sh
     begun = sittings.begin(CANDIDATE, new, SHEETS, T0)
     sittings.end(begun, played)
     found = sittings.pass_of(STACK, EXAM)
-    assert found is not None and found.fresh and not (await recorded(tmp_path, GOOD, GOOD, GOOD)).pass_of(STACK, EXAM).fresh
+    assert (
+        found is not None
+        and found.fresh
+        and not (await recorded(tmp_path, GOOD, GOOD, GOOD)).pass_of(STACK, EXAM).fresh
+    )
     assert heard_again(sittings.all()[0][1], sittings, SHEETS) == (verdict(played, 4), [])
+
+
+async def test_a_sitting_of_the_second_edition_is_judged_again_in_its_own_words(tmp_path):
+    """Sealed when every answer without a text was told as one that is too long."""
+    sittings = await recorded(tmp_path, ModelFault("call_unreadable", "http 400"), GOOD, GOOD)
+    lines, previous = [], GENESIS
+    for record in read_export(tmp_path / "sittings.jsonl"):
+        body = record.body.replace(b"sitting/3", b"sitting/2").replace(
+            b'"why":"call_unreadable', b'"why":"too_long: call_unreadable'
+        )
+        body = body.replace(
+            b'"reason":"call_unreadable: http 400","standing"',
+            b'"reason":"too_long: call_unreadable: http 400","standing"',
+        )
+        lines.append(Record(record.seq, record.kind, body, link_of(previous, record.kind, body)))
+        previous = lines[-1].link
+    (tmp_path / "sittings.jsonl").write_bytes(b"".join(map(line_of, lines)))
+    (_, body), = sittings.all()
+    found, different = heard_again(body, sittings, SHEETS)
+    assert (body["schema"], found.reason, different) == ("sitting/2", "too_long: call_unreadable: http 400", [])
+    (_, now), = (await recorded(tmp_path / "now", ModelFault("call_unreadable", "http 400"), GOOD, GOOD)).all()
+    assert (now["schema"], now["verdict"]["check"], now["verdict"]["reason"]) == (
+        "sitting/3",
+        "single_decision_object",
+        "call_unreadable: http 400",
+    )
 
 
 FIRST_EDITION = Path(__file__).parent / "first_edition"

@@ -8,7 +8,8 @@ from email.utils import format_datetime
 import pytest
 from aiohttp import web
 
-from harnesses.address import BLOT, Address
+from harnesses.address import Address
+from harnesses.blot import BLOT
 from harnesses.catalog import endpoint_of, http_door
 from harnesses.endpoint import StepLimits, Wire
 from harnesses.http import RETRY_AFTER_MS_MAX, WITHHELD, TransportFault, retry_after_ms
@@ -22,7 +23,11 @@ ESCAPED_KEY = "".join(f"\\u{ord(letter):04x}" for letter in KEY).encode()
 NOW_MS = 1_790_000_000_000
 
 
-@pytest.mark.parametrize("answer", [stream(chunk({"content": "a"}), drip=True), stream(hang=True), stream(chunk({"content": "a"}), hang=True)], ids=["drip", "silence", "stall"])
+@pytest.mark.parametrize(
+    "answer",
+    [stream(chunk({"content": "a"}), drip=True), stream(hang=True), stream(chunk({"content": "a"}), hang=True)],
+    ids=["drip", "silence", "stall"],
+)
 async def test_a_slow_drip_cannot_outlast_the_deadline(answer) -> None:
     wire = Wire()
     async with serving(answer) as server:
@@ -129,7 +134,15 @@ async def test_a_refusal_is_not_tried_again(code: int) -> None:
         whole(b'{"choices": [{"message": {"conte'),
         whole(b'{"choices": [{"message": {}}]'),
     ],
-    ids=["connection lost", "no stop", "inside an event", "no event", "nothing", "inside a text", "before the last bracket"],
+    ids=[
+        "connection lost",
+        "no stop",
+        "inside an event",
+        "no event",
+        "nothing",
+        "inside a text",
+        "before the last bracket",
+    ],
 )
 async def test_an_answer_that_was_cut_off_is_tried_again_and_never_taken_for_whole(cut) -> None:
     wire = Wire()
@@ -145,7 +158,14 @@ async def test_nobody_there_is_a_transport_fault() -> None:
         await complete(server)
 
 
-@pytest.mark.parametrize("said", [{"error": {"code": 502, "message": "upstream"}}, {"error": {"type": "overloaded_error"}}, {"error": {"code": "rate_limit_exceeded"}}])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"error": {"code": 502, "message": "upstream"}},
+        {"error": {"type": "overloaded_error"}},
+        {"error": {"code": "rate_limit_exceeded"}},
+    ],
+)
 async def test_an_outage_said_inside_an_answer_is_one(said: dict) -> None:
     async with serving(whole(said), stream(said), FINE) as server:
         assert (await complete(server)).text == "x"
@@ -180,7 +200,9 @@ async def test_waiting_for_a_slot_is_recorded_apart() -> None:
     async with serving(slow) as server:
         door = http_door(held, server.address, SystemClock())
         wires = [Wire(), Wire()]
-        await asyncio.gather(*(endpoint_of(held, "m-1", door).complete(ASKED, (), StepLimits(9, 5_000), wire) for wire in wires))
+        await asyncio.gather(
+            *(endpoint_of(held, "m-1", door).complete(ASKED, (), StepLimits(9, 5_000), wire) for wire in wires)
+        )
         await door.close()
     assert min(wire.wait_ms for wire in wires) < 100 <= max(wire.wait_ms for wire in wires)
 
@@ -190,7 +212,13 @@ async def test_waiting_for_a_slot_is_recorded_apart() -> None:
 
 async def test_a_key_that_a_server_repeats_is_blotted_everywhere() -> None:
     wire = Wire()
-    said = completion({"content": f"key {KEY}", "tool_calls": [{"id": KEY, "type": "function", "function": {"name": KEY, "arguments": f'{{"k":"{KEY}"}}'}}]}, model=KEY)
+    said = completion(
+        {
+            "content": f"key {KEY}",
+            "tool_calls": [{"id": KEY, "type": "function", "function": {"name": KEY, "arguments": f'{{"k":"{KEY}"}}'}}],
+        },
+        model=KEY,
+    )
     async with serving(status(429, {"error": f"limit of {KEY}"}), whole(said)) as server:
         reply = await complete(server, wire=wire)
     assert KEY not in repr(reply) + repr(wire.kept()) + repr(wire.attempts) and BLOT in wire.kept()
@@ -203,7 +231,15 @@ async def test_a_key_repeated_in_a_refusal_stands_in_no_message() -> None:
     assert KEY not in str(fault.value) and "Incorrect API key" in str(fault.value)
 
 
-@pytest.mark.parametrize("answer", [whole({"error": {"message": KEY, "type": KEY, "code": f"{'x' * 70}{KEY}"}}), stream(b'data: {"error": "' + ESCAPED_KEY + b'"}\n\n'), status(400, ESCAPED_KEY.decode())], ids=["whole", "stream", "refusal"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        whole({"error": {"message": KEY, "type": KEY, "code": f"{'x' * 70}{KEY}"}}),
+        stream(b'data: {"error": "' + ESCAPED_KEY + b'"}\n\n'),
+        status(400, ESCAPED_KEY.decode()),
+    ],
+    ids=["whole", "stream", "refusal"],
+)
 async def test_a_key_repeated_in_an_error_stands_in_no_message(answer) -> None:
     wire = Wire()
     async with serving(answer) as server:
@@ -225,7 +261,66 @@ async def test_a_key_repeated_in_pieces_leaves_no_pieces() -> None:
     wire = Wire()
     async with serving(stream(*(chunk({"content": letter}) for letter in KEY), chunk({}, "stop"), DONE)) as server:
         reply = await complete(server, wire=wire)
-    assert (reply.text, wire.kept()) == (BLOT.decode(), WITHHELD)
+    kept = [
+        json.loads(line.removeprefix(b"data: ")) for line in wire.kept().splitlines() if line.startswith(b"data: {")
+    ]
+    assert reply.text == "".join(event["choices"][0]["delta"].get("content", "") for event in kept) == BLOT.decode()
+
+
+async def test_a_key_once_whole_and_once_in_pieces_leaves_no_pieces() -> None:
+    wire = Wire()
+    async with serving(
+        stream(chunk({"content": KEY}), *(chunk({"content": letter}) for letter in KEY), chunk({}, "stop"), DONE)
+    ) as server:
+        reply = await complete(server, wire=wire)
+    assert (reply.text, wire.kept().count(BLOT)) == (2 * BLOT.decode(), 2)
+    assert b'"content": "s"' not in wire.kept() and b'"content": "k"' not in wire.kept()
+
+
+async def test_a_key_in_pieces_that_cannot_be_told_apart_leaves_nothing() -> None:
+    """Two calls whose pieces come by turns: under one name they make no secret, but each makes one."""
+    def pieces(place: int, name: str = "") -> dict:
+        return {
+            "tool_calls": [
+                {"index": index, "function": {"arguments": KEY[place], **({"name": name} if name else {})}}
+                for index in (0, 1)
+            ]
+        }
+
+    wire = Wire()
+    async with serving(
+        stream(
+            chunk(pieces(0, "quote")),
+            *(chunk(pieces(place)) for place in range(1, len(KEY))),
+            chunk({}, "tool_calls"),
+            DONE,
+        )
+    ) as server:
+        reply = await complete(server, wire=wire)
+    assert [call.arguments_text for call in reply.tool_calls] == [BLOT.decode()] * 2 and wire.kept() == WITHHELD
+
+
+async def test_a_key_in_pieces_of_an_exchange_that_broke_is_blotted_too() -> None:
+    wire = Wire()
+    async with serving(stream(*(chunk({"content": letter}) for letter in KEY), drop=True), FINE) as server:
+        assert (await complete(server, wire=wire)).text == "x"
+    (broken,) = wire.attempts
+    assert BLOT in broken.answer and b'"content": "k"' not in broken.answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        whole({"error": {"message": f"maximum context length of {KEY}"}}),
+        status(400, {"error": f"maximum context length of {KEY[:9]}"}),
+    ],
+    ids=["inside", "refusal"],
+)
+async def test_a_key_in_a_limit_that_a_host_tells_stands_in_no_message(answer) -> None:
+    async with serving(answer) as server:
+        with pytest.raises(LimitSpent, match="maximum context length") as spent:
+            await complete(server)
+    assert KEY[:8] not in str(spent.value)
 
 
 async def test_a_key_that_is_cut_off_is_blotted_too() -> None:
@@ -241,7 +336,15 @@ def test_an_address_shows_neither_part_of_itself() -> None:
     assert not any(secret in told for secret in ("passw0rd-long", "abcdefgh12345", KEY))
 
 
-@pytest.mark.parametrize(("url", "asked"), [("http://h:1", "http://h:1/v1/x"), ("http://h/", "http://h/v1/x"), ("http://h/v2/", "http://h/v2/x"), ("http://h?a=1", "http://h/v1/x?a=1")])
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("http://h:1", "http://h:1/v1/x"),
+        ("http://h/", "http://h/v1/x"),
+        ("http://h/v2/", "http://h/v2/x"),
+        ("http://h?a=1", "http://h/v1/x?a=1"),
+    ],
+)
 def test_a_bare_host_means_the_first_version(url: str, asked: str) -> None:
     assert Address(url).path("x") == asked
 

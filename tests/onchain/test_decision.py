@@ -15,7 +15,7 @@ from chain.address import checksummed
 from harnesses.outcome import Outcome, Turn
 from harnesses.one_object import CHARS_MAX
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.decision import REASONS, STANDING, Decision, Malformed, of_turn, parse, reading
+from referee.onchain.decision import REASONS, STANDING, UNREAD, Decision, Malformed, of_turn, parse, reading
 from referee.onchain.events import OrderAsked
 
 ORDERS_MAX = 8
@@ -39,7 +39,7 @@ def test_each_answer_of_the_corpus_has_its_verdict(row: dict) -> None:
 
 
 def test_every_reason_is_produced_by_the_corpus_but_the_one_no_text_can_have() -> None:
-    assert {row["verdict"] for row in CORPUS} == {"ok", *REASONS} - {"not_text"}
+    assert {row["verdict"] for row in CORPUS} == {"ok", *REASONS} - {"not_text", *UNREAD}
     assert len(REASONS) == len(set(REASONS))
 
 
@@ -109,7 +109,13 @@ def test_onc_21_liquidity_orders_are_read_for_their_exact_range_and_sizes() -> N
 def test_onc_26_orders_not_in_force_keep_their_name_for_the_rule_to_refuse(kind: str) -> None:
     answer = json.dumps({"schema": "decision/1", "orders": [{"type": kind, "token": TOKEN}]})
     (order,) = parse(answer, ORDERS_MAX).orders
-    assert (order.side, order.token, order.spend_wei, order.amount_raw, order.sell_all) == (kind, TOKEN, None, None, False)
+    assert (order.side, order.token, order.spend_wei, order.amount_raw, order.sell_all) == (
+        kind,
+        TOKEN,
+        None,
+        None,
+        False,
+    )
 
 
 def test_onc_26_a_standing_order_has_no_token_unless_it_names_a_valid_one() -> None:
@@ -140,6 +146,19 @@ def test_a_malformed_turn_brings_its_reason() -> None:
     assert of_turn(ended(Outcome.MALFORMED, None, "too_long: 9 bytes"), ORDERS_MAX) == Malformed("too_long", "9 bytes")
 
 
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("call_unreadable: http 400: tool_use_failed", Malformed("call_unreadable", "http 400: tool_use_failed")),
+        ("too_deep: nested too deeply to be read", Malformed("too_deep", "nested too deeply to be read")),
+        ("another cause: 7", Malformed("unreadable", "another cause: 7")),
+    ],
+)
+def test_a_malformed_turn_without_a_text_is_told_by_its_own_word(reason: str, told: Malformed) -> None:
+    assert of_turn(ended(Outcome.MALFORMED, None, reason), ORDERS_MAX) == told
+    assert told.reason in REASONS
+
+
 def test_the_reading_that_a_turn_asks_for_names_the_reason_or_none() -> None:
     assert reading(ORDERS_MAX)(HOLD) is None
     assert reading(ORDERS_MAX)("").startswith("empty: ")
@@ -150,14 +169,29 @@ def test_the_reading_that_a_turn_asks_for_names_the_reason_or_none() -> None:
 TOKENS = st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex())
 AMOUNTS = st.integers(1, 2**256 - 1).map(str)
 POOLS = TOKENS | st.binary(min_size=32, max_size=32).map(lambda raw: "0x" + raw.hex())
-LP = {"type": st.just("open-lp"), "pool": POOLS, "amount0_raw": st.integers(0, 2**128 - 1).map(str), "amount1_raw": st.integers(1, 2**128 - 1).map(str)}
+LP = {
+    "type": st.just("open-lp"),
+    "pool": POOLS,
+    "amount0_raw": st.integers(0, 2**128 - 1).map(str),
+    "amount1_raw": st.integers(1, 2**128 - 1).map(str),
+}
 ORDERS = st.one_of(
     st.fixed_dictionaries({"type": st.just("buy"), "token": TOKENS | TOKENS.map(checksummed), "spend_wei": AMOUNTS}),
     st.fixed_dictionaries({"type": st.just("sell"), "token": TOKENS, "amount_raw": AMOUNTS | st.just("all")}),
     st.fixed_dictionaries({"type": st.sampled_from(STANDING)}, optional={"token": TOKENS, "price": AMOUNTS}),
-    st.fixed_dictionaries({"type": st.just("close-lp"), "position": st.from_regex(r"[a-z0-9-]{1,40}/[0-9]{1,4}/[0-7]", fullmatch=True)}),
-    st.fixed_dictionaries(LP | {"tick_lower": st.integers(-887_272, 0).map(str), "tick_upper": st.integers(1, 887_272).map(str)}),
-    st.fixed_dictionaries(LP | {"price_lower": st.decimals("0.001", 1, places=3).map(str), "price_upper": st.decimals("1.5", 9, places=1).map(str)}),
+    st.fixed_dictionaries(
+        {"type": st.just("close-lp"), "position": st.from_regex(r"[a-z0-9-]{1,40}/[0-9]{1,4}/[0-7]", fullmatch=True)}
+    ),
+    st.fixed_dictionaries(
+        LP | {"tick_lower": st.integers(-887_272, 0).map(str), "tick_upper": st.integers(1, 887_272).map(str)}
+    ),
+    st.fixed_dictionaries(
+        LP
+        | {
+            "price_lower": st.decimals("0.001", 1, places=3).map(str),
+            "price_upper": st.decimals("1.5", 9, places=1).map(str),
+        }
+    ),
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 DECISIONS = st.fixed_dictionaries(
@@ -165,9 +199,18 @@ DECISIONS = st.fixed_dictionaries(
     optional={"note": TEXTS, "inputs": st.lists(TEXTS, max_size=4)},
 )
 JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(["buy", TOKEN, "all", "1"]),
-    lambda part: st.lists(part, max_size=4)
-    | st.dictionaries(st.sampled_from(["schema", "orders", "type", "token", "note"]) | st.text(max_size=5), part, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(["buy", TOKEN, "all", "1"]),
+    lambda part: (
+        st.lists(part, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["schema", "orders", "type", "token", "note"]) | st.text(max_size=5), part, max_size=4
+        )
+    ),
     max_leaves=12,
 )
 

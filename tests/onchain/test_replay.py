@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from ledgers.clock import VirtualClock
 from ledgers.errors import CorruptJournal
 from ledgers.events import Event, encode, kind_of
+from ledgers.identity import canonical_bytes, sha256_hex
 from ledgers.journal import GENESIS, MemoryJournal, Record, link_of
 from ledgers.money import MicroUsd, TokenRaw
 from referee.onchain.events import (
-    BoardTaken, FillCredited, GateTaken, MarkTaken, OrderRefused, RunOpened, RunScored, TickMissed,
+    BoardTaken, BundleShown, FillCredited, GateTaken, MarkTaken, OrderRefused, RunOpened, RunScored, TickMissed,
     WindowLiquidated, WindowOpened, WindowScored, WindowSealed, Woken,
 )  # fmt: skip
 from referee.onchain.replay import replay
@@ -54,11 +56,57 @@ def once(kind: type[Event], **changes):
     def change(event: Event):
         if isinstance(event, kind) and not done:
             done.append(event)
-            values = {name: value(getattr(event, name)) if callable(value) else value for name, value in changes.items()}
+            values = {
+                name: value(getattr(event, name)) if callable(value) else value for name, value in changes.items()
+            }
             return [replace(event, **values)]
         return [event]
 
     return change
+
+
+def as_before_refusals_said_more(shown: bytes) -> bytes:
+    """What a turn was shown, in the words of the bundle before it told the numbers and fields behind a refusal."""
+
+    def without(part: object) -> object:
+        if isinstance(part, dict):
+            return {name: without(inner) for name, inner in part.items() if name != "untrusted_detail"}
+        return [without(inner) for inner in part] if isinstance(part, list) else part
+
+    return canonical_bytes(without(json.loads(shown)))
+
+
+async def test_a_window_sealed_in_an_earlier_bundle_s_words_replays_equal_N6():
+    """What was shown is pinned by its hash and never written anew: another text of it is another journal, and replays
+    as well."""
+    journal = await a_window()
+    earlier = {}
+
+    def change(event: Event):
+        if isinstance(event, BundleShown):
+            told = [
+                as_before_refusals_said_more(journal.blob(digest))
+                for digest in (event.bundle_sha256, event.book_sha256)
+            ]
+            earlier.update({sha256_hex(text): text for text in told})
+            return [replace(event, bundle_sha256=sha256_hex(told[0]), book_sha256=sha256_hex(told[1]))]
+        return [event]
+
+    records, link = [], GENESIS
+    for record in retold(journal, change):
+        body = record.body
+        if record.kind == WindowSealed.__name__:
+            body = encode(replace(events_of(journal, WindowSealed)[0], root=link))
+        link = link_of(link, record.kind, body)
+        records.append(Record(record.seq, record.kind, body, link))
+    now, before = replay(journal.read()), replay(records)
+    spoken = [
+        event for event in events_of(journal, BundleShown) if b"untrusted_detail" in journal.blob(event.book_sha256)
+    ]
+    assert spoken and not any(b"untrusted_detail" in text for text in earlier.values())
+    assert records[-1].link != journal.head()[1]
+    assert (before.difference, before.recomputed, before.records) == (None, now.recomputed, now.records)
+    assert before.state.runs["w1-trader-1"].scored == now.state.runs["w1-trader-1"].scored
 
 
 @pytest.mark.parametrize("unprovable", [False, True])
@@ -111,7 +159,11 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("change", "kind", "field"), CHANGES, ids=[f"{kind}.{field}-{place}" for place, (_, kind, field) in enumerate(CHANGES)])
+@pytest.mark.parametrize(
+    ("change", "kind", "field"),
+    CHANGES,
+    ids=[f"{kind}.{field}-{place}" for place, (_, kind, field) in enumerate(CHANGES)],
+)
 async def test_any_other_telling_is_found_by_record_and_field(change, kind, field):
     journal = await a_window()
     found = replay(retold(journal, change)).difference
@@ -140,7 +192,13 @@ async def test_an_outcome_that_is_left_out_is_found(left_out):
 async def test_a_liquidation_that_books_more_than_it_sold_is_found():
     journal = await a_window()
     sale = next(event for event in events_of(journal, WindowLiquidated) if event.entry.postings)
-    doubled = replace(sale, entry=replace(sale.entry, postings=tuple(replace(part, amount=TokenRaw(2 * int(part.amount))) for part in sale.entry.postings)))
+    doubled = replace(
+        sale,
+        entry=replace(
+            sale.entry,
+            postings=tuple(replace(part, amount=TokenRaw(2 * int(part.amount))) for part in sale.entry.postings),
+        ),
+    )
     difference = replay(retold(journal, lambda event: [doubled] if event == sale else [event])).difference
     assert difference.field == "entry.postings"
 

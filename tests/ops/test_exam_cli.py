@@ -28,7 +28,7 @@ harness = "local-1"
 
 
 def completion(message: dict, finish: str, *, model: str = "m-2026-11") -> web.Response:
-    usage = {"prompt_tokens": 900, "completion_tokens": 50, "total_tokens": 950, "completion_tokens_details": {"reasoning_tokens": 20}}
+    usage = {"prompt_tokens": 20_000, "completion_tokens": 50, "total_tokens": 20_050, "completion_tokens_details": {"reasoning_tokens": 20}}
     return web.json_response({"id": "x", "model": model, "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}], "usage": usage})
 
 
@@ -119,7 +119,7 @@ async def test_a_model_opens_a_window_after_its_pass_and_not_before_ONC_13(tmp_p
         code, said, complaint = await referee("run", str(tmp_path / "played.toml"), "--plain", home=home, url=url)
     assert code == 0, complaint
     assert "shows its pass of the entrance exam, sitting s1" in said and "plan turn, frozen as " in said
-    assert "turn 0: ANSWERED, 2 steps, 1 tool call, 1,800 in, 100 (40 hidden) out tokens" in said
+    assert "turn 0: ANSWERED, 2 steps, 1 tool call, 40,000 in, 100 (40 hidden) out tokens" in said
     code, told, _ = await referee("turn", "w1-model-1", "plan", home=home)
     assert code == 0 and "Hold, and sell nothing." in told
     assert (await referee("replay", "w1", home=home))[0] == 0
