@@ -8,17 +8,19 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from chain.balance_slot import BalanceSlot, SlotBook
 from chain.devnet.calls import Tx, encode
 from chain.devnet.devnet import Devnet
 from chain.network import Network, load_network
 from chain.pools import NATIVE, Pool, PoolGraph, discover, read_states
 from chain.rpc import HttpTransport, Lane, RpcDoor
+from chain.words import Word
 from ledgers.clock import VirtualClock
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK
-from referee.onchain.board import Desk
-from referee.onchain.book import BUY_UNPROVEN, Book, Books, asset_of
+from referee.onchain.board import Desk, header_of_pin
+from referee.onchain.book import BUY_UNPROVEN, Book, Books, asset_of, words_kept
 from referee.onchain.decision_desk import DecisionDesk, Refereed
 from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, OrderAsked, RouteReverted, RouteSimulated
 from referee.onchain.marks import Valued
@@ -118,6 +120,10 @@ class Ground:
         (receipt,) = self.chain.send(Tx(sender=keeper, to=self.token(name), data=encode(signature, *values), gas=6_000_000))
         assert receipt["status"] == "0x1", (name, signature)
 
+    async def balance_place(self, token: str, owner: str) -> BalanceSlot | None:
+        """Where a token keeps a balance, found by a search of its own, so that the desk has not looked yet."""
+        return await SlotBook(self.desk.rpc, self.network.reader).of(token, owner, header_of_pin(await self.desk.pin()))
+
     def eth_of(self, wallet: str) -> int:
         return int(self.chain.node.call("eth_getBalance", [wallet, "latest"]), 16)
 
@@ -206,12 +212,27 @@ class Run:
         twin.fold(self.events)
         return twin
 
-    def grant(self, name: str, units: int, *, shares: bool = False, cause: str = "", ledgers: tuple[str, ...] = LEDGERS) -> None:
-        """Book tokens that no buy brought about; nothing on the chain knows of them."""
-        token = self.ground.token(name)
+    async def grant(
+        self, name: str, units: int, *, shares: bool = False, cause: str = "", told: bool = True, ledgers: tuple[str, ...] = LEDGERS
+    ) -> None:  # fmt: skip
+        """Give the wallet tokens that no buy brought about, with the word of their balance as if a buy had written it.
+
+        Where that word is not found, or with `told` false, nothing on the chain knows of them: their words are untold. With
+        `shares` they are booked as journals did that counted shares."""
+        token, tag = self.ground.token(name), f"{BUY_UNPROVEN}:{cause}" if cause else ""
         asset = asset_of(token, shares)
-        tag = f"{BUY_UNPROVEN}:{cause}" if cause else ""
-        self.fold([replace(filled({(BOOK, asset): units, ("market", asset): -units}, token=token, ledgers=ledgers, tag=tag), run_id=self.run_id)])
+        place = await self.ground.balance_place(token, self.wallet) if told else None
+        for ledger in ledgers:
+            kept = words_kept(self._more_words(place, units, ledger)) if place else ()
+            gift = filled({(BOOK, asset): units, ("market", asset): -units}, token=token, ledgers=(ledger,), tag=tag)
+            self.fold([replace(gift, run_id=self.run_id, kept=kept)])
+
+    def _more_words(self, place: BalanceSlot, units: int, ledger: str) -> tuple[Word]:
+        """The word of a balance after more came, on top of what this ledger's wallet wrote or the chain holds."""
+        write, here = place.write(units), int(self.ground.chain.node.call("eth_getStorageAt", [place.contract, place.slot, "latest"]), 16)
+        carried = {word.place: word for word in self.book(ledger).words}
+        word = carried.get((write.contract, write.slot)) or Word(write.contract, write.slot, here, here)
+        return (replace(word, value=word.value + write.value),)
 
     def fold(self, events: Iterable[Event]) -> None:
         """Take events into the books."""

@@ -253,7 +253,7 @@ async def test_onc_27_a_sale_without_eth_for_its_gas_is_refused(ground):
         twin = run.copy()
         (sale,) = await twin.fill(twin.sell("LEAF"))
         poor = Run(ground, stake=f"{int(sale.gas_wei) + more} wei")
-        poor.grant("LEAF", int(fill.arrival_raw))
+        await poor.grant("LEAF", int(fill.arrival_raw))
         ends += await poor.say(poor.sell("LEAF"))
     assert ends == ["filled", "insufficient_eth"]
 
@@ -271,7 +271,7 @@ async def test_onc_11_an_unprovable_exit_is_refused_by_headline_booked_by_permis
 
 async def test_onc_11_an_unprovable_sale_brings_its_quote_less_estimated_gas(ground, run):
     ground.keep_venue("checkpointed", "v2", "weth")
-    run.grant("checkpointed", 10**20)
+    await run.grant("checkpointed", 10**20)
     (events,) = await run.decide(run.sell("checkpointed"))
     fill, row = outcome(events), boards(events)[0].rows[0]
     assert (fill.ledgers, fill.arrival_raw, fill.gas_wei) == (LEDGERS, row.quoted_raw, Wei((200_000 + 60_000) * 10_000_000))
@@ -335,14 +335,14 @@ def tells(ground: Ground, more: int) -> None:
 @pytest.mark.parametrize("more, end", [(1, "reverted"), (-1, "filled EXIT_UNPROVEN:slot")])
 async def test_onc_10_a_sale_that_reverts_with_tokens_enough_is_no_claim(ground, run, more, end):
     """Told to hold a little more than the book says, a wallet can surely sell; told less, a revert says nothing of the token."""
-    run.grant("honeypot", 10**20)
+    await run.grant("honeypot", 10**20)
     tells(ground, more)
     assert await run.say(run.sell("honeypot")) == [end]
 
 
 async def test_onc_11_a_claim_is_never_more_than_the_sale_brought_in_simulation(ground, run):
     ground.keep_venue("tax_10", "v2", "weth")
-    run.grant("tax_10", 10**20)
+    await run.grant("tax_10", 10**20)
     (proven,) = await run.copy().fill(run.sell("tax_10"))
     tells(ground, 1)
     (claimed,) = await run.fill(run.sell("tax_10"))
@@ -364,17 +364,17 @@ async def test_a_limit_on_holdings_counts_what_the_book_already_holds(ground, ru
     """No holder over 20,000 tokens: what fits alone does not fit beside 19,900."""
     assert await run.say(run.buy("max_wallet", "0.01 eth")) == ["filled"]
     full = Run(ground)
-    full.grant("max_wallet", 19_900 * 10**18)
+    await full.grant("max_wallet", 19_900 * 10**18)
     assert await full.say(full.buy("max_wallet", "0.01 eth")) == ["reverted"]
 
 
 async def test_a_limit_on_holdings_counts_what_the_same_decision_bought(ground, run):
-    run.grant("max_wallet", 19_700 * 10**18)
+    await run.grant("max_wallet", 19_700 * 10**18)
     assert await run.say(run.buy("max_wallet", "0.01 eth"), run.buy("max_wallet", "0.01 eth")) == ["filled", "reverted"]
 
 
 async def test_a_limit_on_holdings_lets_in_again_what_was_sold_before(ground, run):
-    run.grant("max_wallet", 19_900 * 10**18)
+    await run.grant("max_wallet", 19_900 * 10**18)
     assert await run.say(run.sell("max_wallet", 500 * 10**18), run.buy("max_wallet", "0.01 eth")) == ["filled", "filled"]
 
 
@@ -403,7 +403,7 @@ async def test_a_fault_in_the_gate_fills_nothing(ground, run):
 
 async def test_a_token_without_a_pool_has_no_route(ground, run):
     ground.keep(lambda pool: False)
-    run.grant("LEAF", 5)
+    await run.grant("LEAF", 5)
     assert await run.say(run.buy("LEAF", "0.01 eth"), run.sell("LEAF")) == ["no_route", "no_route"]
 
 
@@ -480,7 +480,7 @@ async def test_onc_08_superseded_rules_look_once(ground, run):
 
 
 async def test_a_sale_that_is_too_large_for_the_token_is_named_and_not_split(run):
-    run.grant("max_sell_tight", 100 * 10**18)
+    await run.grant("max_sell_tight", 100 * 10**18)
     (events,) = await run.decide(run.sell("max_sell_tight"))
     assert said(events) == "reverted" and outcome(events).detail.startswith("sale_size_limited: reverted")
     (events,) = await run.decide(run.sell("max_sell_tight", 40 * 10**18))
@@ -488,6 +488,6 @@ async def test_a_sale_that_is_too_large_for_the_token_is_named_and_not_split(run
 
 
 async def test_a_sale_that_is_dead_at_any_size_is_only_called_reverted(run):
-    run.grant("honeypot", 10**20)
+    await run.grant("honeypot", 10**20)
     (events,) = await run.decide(run.sell("honeypot"))
     assert said(events) == "reverted" and outcome(events).detail.startswith("reverted")

@@ -39,7 +39,7 @@ async def ground(chain):
 @pytest.mark.parametrize("amount, whole", [(10**18, True), (1_000 * 10**18, False), (None, False)])
 async def test_onc_10_a_sale_takes_from_the_book_what_really_leaves_the_wallet(ground, amount, whole):
     run = Run(ground)
-    run.grant(TOKEN, HELD)
+    await run.grant(TOKEN, HELD)
     (fill,) = await run.fill(run.sell(TOKEN, amount))
     chain = ground.chain
     eth, paid = ground.eth_of(WALLET), 0
@@ -53,7 +53,7 @@ async def test_onc_10_a_sale_takes_from_the_book_what_really_leaves_the_wallet(g
 
 async def test_onc_24_what_a_pool_left_over_can_be_sold_in_the_same_decision(ground):
     run = Run(ground)
-    run.grant(TOKEN, HELD)
+    await run.grant(TOKEN, HELD)
     first, second = await run.decide(run.sell(TOKEN, 1_000 * 10**18), run.sell(TOKEN, 1_000 * 10**18))
     assert (said(first), outcome(second).reason) == ("filled", "reverted")
 

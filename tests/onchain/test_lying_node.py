@@ -251,7 +251,7 @@ SAID_ONCE = 12
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_any_one_word_changed_brings_a_run_no_more_than_the_truth(scene, seed):
     chance = Random(seed)
-    scene.run.grant("shares", 10**21, shares=True)
+    await scene.run.grant("shares", 10**21, shares=True)
     for _ in range(SAID_ONCE):
         side, name = chance.choice(["buy", "sell"]), chance.choice(["LEAF", "shares"])
         honest, lied = scene.run.copy(), scene.run.copy()

@@ -123,9 +123,9 @@ async def test_onc_12_the_order_is_the_runs_own(ground):
 
 async def test_onc_12_the_order_is_the_ledgers_own(ground, run):
     """Permissive holds more of what headline holds less of: each sells its own largest first, from its own last mark."""
-    run.grant("LEAF", 10**17)
-    run.grant("FERN", 10**20)
-    run.grant("LEAF", 10**22, ledgers=(PERMISSIVE,))
+    await run.grant("LEAF", 10**17)
+    await run.grant("FERN", 10**20)
+    await run.grant("LEAF", 10**22, ledgers=(PERMISSIVE,))
     await run.value()
     firsts = {value.ledgers: value.holdings[0].token for value in await run.value()}
     largest = {value.ledgers: max(value.holdings, key=lambda mark: mark.value_wei).token for value in await run.value()}
@@ -136,7 +136,7 @@ async def test_onc_12_the_order_is_the_ledgers_own(ground, run):
 
 
 async def test_onc_12_a_sale_that_reverts_counts_0_and_is_named(ground, run):
-    run.grant("honeypot", 10**20)
+    await run.grant("honeypot", 10**20)
     valued = await run.worth()
     (mark,) = valued.holdings
     assert (mark.status, mark.gross_wei, mark.value_wei, valued.value_wei) == ("reverted", Wei(0), Wei(0), wei("1 eth"))
@@ -146,12 +146,12 @@ async def test_onc_12_a_sale_that_reverts_counts_0_and_is_named(ground, run):
 async def test_onc_12_a_revert_does_not_spoil_the_others(run):
     await run.fill(run.buy("LEAF", "0.1 eth"))
     alone = values(await run.worth())
-    run.grant("honeypot", 10**20)
+    await run.grant("honeypot", 10**20)
     assert {token: value for token, value in values(await run.worth()).items() if value} == alone
 
 
 async def test_onc_12_a_sale_below_its_gas_counts_0_and_is_named(ground, run):
-    run.grant("plain_oz", 10**13)
+    await run.grant("plain_oz", 10**13)
     (mark,) = (await run.worth()).holdings
     assert (mark.status, mark.value_wei) == ("below_gas", Wei(0)) and Wei(0) < mark.gross_wei < mark.gas_wei
 
@@ -162,7 +162,7 @@ async def test_onc_12_the_border_of_gas_in_a_mark(ground):
 
     async def mark(units: int):
         run = Run(ground)
-        run.grant("plain_oz", units)
+        await run.grant("plain_oz", units)
         return (await run.worth()).holdings[0]
 
     low, high = 10**13, 10**18
@@ -199,7 +199,7 @@ async def test_onc_11_an_exit_marked_holder_state_stays_a_claim_though_its_slot_
 async def test_a_route_that_dies_is_left_for_the_next(ground, run):
     """The v3 pool of this token promises as much and takes no taxed sale."""
     ground.keep(lambda pool: ground.token("tax_10") in (pool.token0, pool.token1))
-    run.grant("tax_10", 10**20)
+    await run.grant("tax_10", 10**20)
     (mark,) = (await run.worth()).holdings
     assert mark.status == "proven" and ">v2" in mark.route
 
@@ -219,7 +219,7 @@ async def test_a_token_that_moved_its_balances_is_a_claim_and_its_slot_is_looked
 @pytest.mark.parametrize("name, more, ends", [("honeypot", 1, "reverted"), ("honeypot", -1, "unprovable"), ("tax_10", 1, "unprovable")])
 async def test_onc_11_a_sale_that_proves_nothing_bounds_its_claim(ground, run, name, more, ends):
     ground.keep_venue(name, "v2", "weth")
-    run.grant(name, 10**20)
+    await run.grant(name, 10**20)
     (proven,) = (await run.worth()).holdings
 
     def tell(asked: dict, told: dict) -> dict:
@@ -309,8 +309,8 @@ async def test_ledgers_that_hold_different_things_are_valued_apart(run):
 async def test_onc_12_a_liquidation_leaves_its_value_as_eth_and_only_what_could_not_be_sold(ground, run):
     await run.fill(*[run.buy(name, "0.05 eth") for name in ("LEAF", "RUNE", "PINE", "tax_5", "reflection", "shares", "gons")])
     await run.fill(run.buy("checkpointed", "0.05 eth"), ledger=PERMISSIVE)
-    run.grant("honeypot", 10**20)
-    run.grant("plain_oz", 10**12)
+    await run.grant("honeypot", 10**20)
+    await run.grant("plain_oz", 10**12)
     valued = await run.value()
     pin = await ground.desk.pin()
     run.fold(liquidations(run.run_id, pin, valued, False, T0))

@@ -47,17 +47,17 @@ async def test_onc_24_a_buy_in_pieces_never_brings_more_than_one_order(ground, v
 async def test_onc_24_a_sale_in_pieces_never_brings_more_than_one_order(ground, venue):
     ground.keep_venue("plain_oz", *VENUES[venue])
     amount = 2_000 * 10**18
-    whole = await brought(run := holding(ground, "plain_oz", amount), [run.sell("plain_oz", amount)])
+    whole = await brought(run := await holding(ground, "plain_oz", amount), [run.sell("plain_oz", amount)])
     for count in range(2, 9):
-        run = holding(ground, "plain_oz", amount)
+        run = await holding(ground, "plain_oz", amount)
         split = await brought(run, [run.sell("plain_oz", part) for part in parts(amount, count)])
         assert split <= whole and run.held("plain_oz") == 0, (count, split - whole)
         assert split > whole * 999 // 1_000
 
 
-def holding(ground: Ground, name: str, amount: int, cause: str = "") -> Run:
+async def holding(ground: Ground, name: str, amount: int, cause: str = "") -> Run:
     run = Run(ground)
-    run.grant(name, amount, cause=cause)
+    await run.grant(name, amount, cause=cause)
     return run
 
 
@@ -66,16 +66,16 @@ def holding(ground: Ground, name: str, amount: int, cause: str = "") -> Run:
 async def test_onc_24_a_claimed_sale_in_pieces_never_brings_more_than_one_order(ground, name, cause, route):
     ground.keep_venue(name, *route)
     amount = 2_000 * 10**18
-    whole = await brought(run := holding(ground, name, amount, cause), [run.sell(name, amount)])
+    whole = await brought(run := await holding(ground, name, amount, cause), [run.sell(name, amount)])
     for count in range(2, 9):
-        run = holding(ground, name, amount, cause)
+        run = await holding(ground, name, amount, cause)
         assert await brought(run, [run.sell(name, part) for part in parts(amount, count)]) <= whole
 
 
 async def test_onc_24_a_sale_claimed_for_want_of_simulation_in_pieces_never_brings_more_than_one_order(ground):
     ground.keep_venue("plain_oz", "v2", "weth")
     amount = 2_000 * 10**18
-    run, split = holding(ground, "plain_oz", amount), holding(ground, "plain_oz", amount)
+    run, split = await holding(ground, "plain_oz", amount), await holding(ground, "plain_oz", amount)
     ground.wire.missing = {"eth_simulateV1"}
     whole = await brought(run, [run.sell("plain_oz", amount)])
     assert await brought(split, [split.sell("plain_oz", part) for part in parts(amount, 5)]) <= whole
@@ -92,7 +92,7 @@ async def test_onc_24_a_claim_comes_after_what_was_filled_before_it(ground):
 
 async def test_onc_24_a_claimed_sale_frees_what_it_held(ground):
     """Sold on a claim and bought again in one decision: the new holding is only what was bought."""
-    run = holding(ground, "registered_buyers", 10**20, "holder_state")
+    run = await holding(ground, "registered_buyers", 10**20, "holder_state")
     ends = await run.say(run.sell("registered_buyers"), run.buy("registered_buyers", "0.01 eth"), ledger=PERMISSIVE)
     assert ends == ["filled EXIT_UNPROVEN:holder_state", "filled BUY_UNPROVEN:holder_state"]
     assert run.held("registered_buyers", HEADLINE) == 0 < run.held("registered_buyers", PERMISSIVE)
@@ -173,7 +173,7 @@ async def test_onc_24_a_sale_runs_after_the_buy_of_the_same_decision(ground):
     ground.keep_venue("plain_oz", "v2", "weth")
     run = Run(ground)
     bought, sold = await run.fill(run.buy("plain_oz", "0.5 eth"), run.sell("plain_oz"))
-    alone = holding(ground, "plain_oz", int(bought.arrival_raw))
+    alone = await holding(ground, "plain_oz", int(bought.arrival_raw))
     (apart,) = await alone.fill(alone.sell("plain_oz"))
     assert int(apart.arrival_raw) < int(sold.arrival_raw) < 5 * 10**17
 

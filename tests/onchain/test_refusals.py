@@ -42,7 +42,7 @@ async def not_held(ground: Ground, run: Run) -> Ended:
 
 
 async def insufficient_tokens(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 99)
+    await run.grant("LEAF", 99)
     return await last(run, run.sell("LEAF", 100))
 
 
@@ -86,33 +86,33 @@ async def fault(ground: Ground, run: Run) -> Ended:
 async def unprovable_no_quote(ground: Ground, run: Run) -> Ended:
     """More tokens than any quoter counts."""
     ground.keep_venue("masked", "v2", "weth")
-    run.grant("masked", 2**250)
+    await run.grant("masked", 2**250)
     return await last(run, run.sell("masked"))
 
 
 async def lp_pool(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 10**20)
+    await run.grant("LEAF", 10**20)
     return await last(run, opening(pool_of(ground, "v2 weth LEAF"), (-60, 60), (10**16, 10**18)))
 
 
 async def lp_range(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 10**20)
+    await run.grant("LEAF", 10**20)
     return await last(run, opening(pool_of(ground, "v3 weth LEAF"), (-61, 60), (10**16, 10**18)))
 
 
 async def lp_share(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 10**24)
+    await run.grant("LEAF", 10**24)
     pool = pool_of(ground, "v3 weth LEAF")
     return await last(run, opening(pool, around(ground, pool, ticks=60), (10**17, 10**24)))
 
 
 async def lp_token(ground: Ground, run: Run) -> Ended:
-    run.grant("balance_reverts", 10**20)
+    await run.grant("balance_reverts", 10**20)
     return await last(run, opening(pool_of(ground, "v3 weth balance_reverts"), (-60, 60), (10**16, 10**18)))
 
 
 async def too_many_positions(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 10**21)
+    await run.grant("LEAF", 10**21)
     held = [an_opening(f"{run.run_id}/0/{at}", (0, 1), gas=0, assets=(ETH, ground.token("LEAF"))) for at in range(16)]
     run.fold(replace(opened, run_id=run.run_id) for opened in held)
     pool = pool_of(ground, "v3 weth LEAF")

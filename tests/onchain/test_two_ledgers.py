@@ -45,7 +45,7 @@ async def test_ledgers_with_the_same_size_share_one_simulation_of_each_route(gro
 
 async def test_ledgers_with_different_sizes_are_simulated_in_the_same_round_trip(ground, run):
     await run.fill(run.buy("LEAF", "0.1 eth"))
-    run.grant("LEAF", 10**18, ledgers=(PERMISSIVE,))
+    await run.grant("LEAF", 10**18, ledgers=(PERMISSIVE,))
     desk = await run.sit_down()
     ground.trips()
     events = await run.order(desk, run.sell("LEAF"))
@@ -53,7 +53,7 @@ async def test_ledgers_with_different_sizes_are_simulated_in_the_same_round_trip
 
 
 async def test_ledgers_with_other_holdings_but_the_same_buy_gate_it_in_the_same_round_trip(ground, run):
-    run.grant("LEAF", 10**18, ledgers=(PERMISSIVE,))
+    await run.grant("LEAF", 10**18, ledgers=(PERMISSIVE,))
     await run.fill(run.buy("FERN", "0.1 eth"))
     desk = await run.sit_down()
     ground.trips()
@@ -82,14 +82,14 @@ async def test_onc_27_each_ledger_leaves_a_reserve_for_its_own_holdings(ground, 
 
 
 async def test_a_ledger_that_does_not_hold_is_skipped_and_the_other_sells(run):
-    run.grant("LEAF", 10**20, ledgers=(PERMISSIVE,))
+    await run.grant("LEAF", 10**20, ledgers=(PERMISSIVE,))
     (events,) = await run.decide(run.sell("LEAF"))
     assert [said(events, ledger) for ledger in LEDGERS] == ["not_held", "filled"]
 
 
 async def test_a_ledger_that_holds_too_little_is_skipped_and_the_other_sells(run):
-    run.grant("LEAF", 10**18)
-    run.grant("LEAF", 10**20, ledgers=(HEADLINE,))
+    await run.grant("LEAF", 10**18)
+    await run.grant("LEAF", 10**20, ledgers=(HEADLINE,))
     (events,) = await run.decide(run.sell("LEAF", 10**20))
     assert [said(events, ledger) for ledger in LEDGERS] == ["filled", "insufficient_tokens"]
 
@@ -101,8 +101,8 @@ async def test_a_ledger_that_cannot_afford_is_skipped_and_the_other_buys(run):
 
 
 async def test_sell_all_sells_what_each_ledger_holds(ground, run):
-    run.grant("LEAF", 10**20)
-    run.grant("LEAF", 3 * 10**19, ledgers=(PERMISSIVE,))
+    await run.grant("LEAF", 10**20)
+    await run.grant("LEAF", 3 * 10**19, ledgers=(PERMISSIVE,))
     (events,) = await run.decide(run.sell("LEAF"))
     spent = {ledger: int(outcome(events, ledger).spent_raw) for ledger in LEDGERS}
     assert spent == {HEADLINE: 10**20, PERMISSIVE: 13 * 10**19}
