@@ -373,7 +373,7 @@ async def test_onc_21_a_token_that_passes_through_no_other_hands_can_be_closed_s
     pool = await own_pool(ground, kind)
     ground.owner(kind, "markPool(address)", pool.key)
     ground.settle()
-    run.grant(kind, 10**18)
+    await run.grant(kind, 10**18)
     amounts = (10**15, 10**17) if pool.token0 == ground.network.weth else (10**17, 10**15)
     (events,) = await run.decide(opening(pool, around(ground, pool), amounts))
     opened = outcome(events)
@@ -396,7 +396,7 @@ async def test_onc_21_a_token_that_passes_through_no_other_hands_can_be_closed_s
 async def test_onc_21_a_token_that_could_not_come_back_makes_no_position(ground, run):
     """Its balance is the sum of two words, of which an override fills the one that a closing does not."""
     pool = await own_pool(ground, "two_mappings")
-    run.grant("two_mappings", 10**18)
+    await run.grant("two_mappings", 10**18)
     amounts = (10**15, 10**17) if pool.token0 == ground.network.weth else (10**17, 10**15)
     (events,) = await run.decide(opening(pool, around(ground, pool), amounts))
     assert said(events) == "lp_token" and "could not be closed again" in outcome(events).detail

@@ -371,7 +371,7 @@ async def test_a_transaction_to_where_no_swap_is_made_is_not_simulated(ground, r
 
 @pytest.mark.parametrize("name", ["LEAF", "plain_oz"])
 async def test_nor_is_one_to_a_token_of_the_market_or_the_book(ground, rival, run, name):
-    run.grant(name, 10**20)
+    await run.grant(name, 10**20)
     telling(rival, router=ground.token(name))
     assert await row_of(run) == "bad_transaction"
 
