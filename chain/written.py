@@ -75,6 +75,11 @@ class Market:
     def keeps_ether(self, address: str) -> bool:
         return self.holds_tokens(address) or address == self._weth
 
+    def weighs_tokens(self, address: str) -> bool:
+        """Whether a pool holds what it has to its own count of it, so that one without the other makes no sense."""
+        pool = self._graph.pools.get(address)
+        return pool is not None and pool.venue == "v2"
+
     def wrote(self, write: Write, *, positions: bool) -> bool:
         """Whether a word is the market's by its contract; with `positions` what opens and closes them is too."""
         if write.contract in self._routers:
@@ -116,7 +121,7 @@ async def told(evm: LocalEvm, market: Market, asked: Asked, executed: Executed, 
     pairs = list(dict.fromkeys(pair for call in calls for pair in _paid(call, market)))
     if len(pairs) > ASKED_MAX:
         return Untold(f"not told: it moves more than {ASKED_MAX} balances of pools")
-    balances = await _balance_words(evm, asked, executed, pairs)
+    balances = await _balance_words(evm, market, asked, executed, pairs)
     if isinstance(balances, Untold):
         return balances
     after = _after(calls, market, asked, balances)
@@ -170,7 +175,9 @@ def _paid(call: LocalCall, market: Market) -> Iterator[tuple[str, str]]:
                     yield log.address, holder
 
 
-async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs: Sequence[tuple[str, str]]) -> frozenset[Place] | Untold:
+async def _balance_words(
+    evm: LocalEvm, market: Market, asked: Asked, executed: Executed, pairs: Sequence[tuple[str, str]]
+) -> frozenset[Place] | Untold:  # fmt: skip
     """Where tokens keep the balances of the market's holders, as far as these words hold nothing else."""
     if not pairs:
         return frozenset()
@@ -191,10 +198,12 @@ async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs:
     changed = {(write.contract, write.slot): write for write in _net(executed, asked)}
     unknown = {token: _read(after[len(pairs) + at]) for at, token in enumerate(strangers)}
     words = set[Place]()
-    for at, (token, _) in enumerate(pairs):
+    for at, (token, holder) in enumerate(pairs):
         own = [place for place in _read(after[at]) - unknown[token] if place in changed]
         if len(own) == 1 and _moved_alike(changed[own[0]], before[at], after[at]):
             words.add(own[0])
+        elif own and market.weighs_tokens(holder) and before[at].data != after[at].data:
+            return Untold("not told: where a pool's balance is kept")
     return frozenset(words)
 
 

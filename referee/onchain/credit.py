@@ -219,7 +219,7 @@ def _no_row(board: BoardTaken, ledgers: Ledgers, ts_ms: int, lane_only: bool) ->
         limited = any(SALE_SIZE_LIMITED in row.flags for row in rows)
         return (reverted, _not_filled(board, ledgers, "reverted", f"{SALE_SIZE_LIMITED}: {row.reason}" if limited else row.reason, ts_ms))
     unknown = next((row for row in rows if row.status == UNPROVABLE), None)
-    if unknown is not None and (lane_only or unknown.quoted_raw):
+    if unknown is not None and (unknown.quoted_raw or lane_only and unknown.reason != LANE):
         return (_not_filled(board, ledgers, "unprovable", unknown.reason, ts_ms),)
     return (_not_filled(board, ledgers, "unprovable_no_quote", rows[0].reason, ts_ms),)
 
@@ -255,7 +255,7 @@ def _buy_refusal(board: BoardTaken, gate: GateTaken | None, book: Book, row: Row
 def _sell_refusal(board: BoardTaken, book: Book, row: Row) -> tuple[str, str]:
     if int(row.gas_wei) > _claim(row):
         return "gas_exceeds_value", f"gas {row.gas_wei} wei > {_claim(row)} wei that arrive"
-    needed = fee_wei(row.approve_gas + max(row.gas_limit, row.swap_gas), board.gas_price_wei)
+    needed = max(row.gas_wei, fee_wei(row.approve_gas + max(row.gas_limit, row.swap_gas), board.gas_price_wei))
     if needed > book.eth_wei:
         return "insufficient_eth", f"gas {needed} wei > {book.eth_wei} held"
     return "", ""
@@ -303,10 +303,10 @@ def _outcome(board: BoardTaken, gates: Gates, judged: Judgement, ledgers: Ledger
 
 
 def _spent(board: BoardTaken, row: Row, units: int) -> TokenRaw:
-    """Wei or token units given."""
+    """Wei or token units given; a claim is for the whole size, whatever the book counts for it."""
     if board.side == "sell" and row.sold_raw is not None and row.status == PROVEN:
         return row.sold_raw
-    return board.size_raw if board.side == "buy" or board.shares else TokenRaw(units)
+    return board.size_raw if board.side == "buy" or board.shares or row.status != PROVEN else TokenRaw(units)
 
 
 def _buy_entry(board: BoardTaken, row: Row, units: int, ledgers: Ledgers) -> Entry:

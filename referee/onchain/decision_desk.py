@@ -63,6 +63,8 @@ class DecisionDesk:
         self._prefix: dict[str, tuple[Tx, ...]] = {ledger: () for ledger in opening}
         self._claims: dict[tuple[str, str], tuple[int, str]] = {}
         """Token units sold on a claim and its cause, by ledger and token."""
+        self._amounts: dict[tuple[Purse, str], int | None] = {}
+        """What tokens said that a wallet holds, by what it stood on, which ledgers may have in common."""
         self._echo: Echo | None = None
         self._looked: dict[Place, int] | None = None
         """What the chain holds in the places of all words carried, when it was looked at."""
@@ -134,8 +136,8 @@ class DecisionDesk:
         """What a ledger would trade."""
         holding, sell = book.held(asked.token), asked.side == "sell"
         purse = self._purse(book.ledger)
-        held_raw = await self._held_raw(purse, book, asked.token) if sell and holding else int(holding.units_raw) if holding else 0
         claimed_raw, claimed_cause = self._claims.get((book.ledger, asked.token), (0, ""))
+        held_raw = await self._held_raw(purse, book, asked.token, claimed_raw) if sell and holding else int(holding.units_raw) if holding else 0
         return Variant(
             (book.ledger,), book, asked,
             size_raw=_size_raw(asked, held_raw),
@@ -169,16 +171,20 @@ class DecisionDesk:
         self._looked = asked.read(answers[len(requests) :])
         return answers[: len(requests)]
 
-    async def _held_raw(self, purse: Purse, book: Book, token: str) -> int:
-        """Token units that a holding comes to now, as the token itself says; the book's own count where it does not say."""
+    async def _held_raw(self, purse: Purse, book: Book, token: str, claimed_raw: int) -> int:
+        """Token units that a holding comes to now, as the token itself says, less what was sold on claims, of which it knows nothing.
+
+        The book's own count where the token does not say, and where its words are untold."""
         holding = book.held(token)
         assert holding is not None
         if book.unproven(token):
             return int(holding.units_raw)
-        asked = self._desk.amounts_asked(purse, (token,), self._header)
-        (answer,) = await self._batch([asked.simulation.request()])
-        told = asked.heard(answer)[token]
-        return int(holding.units_raw) if told is None else told
+        if (purse, token) not in self._amounts:
+            asked = self._desk.amounts_asked(purse, (token,), self._header)
+            (answer,) = await self._batch([asked.simulation.request()])
+            self._amounts[purse, token] = asked.heard(answer)[token]
+        told = self._amounts[purse, token]
+        return int(holding.units_raw) if told is None else max(told - claimed_raw, 0)
 
     # --- what rows wrote --------------------------------------------------------------------------------------------
 

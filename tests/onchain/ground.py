@@ -218,10 +218,10 @@ class Run:
         """Give the wallet tokens that no buy brought about, with the word of their balance as if a buy had written it.
 
         Where that word is not found, or with `told` false, nothing on the chain knows of them: their words are untold. With
-        `shares` they are booked as journals did that counted shares."""
+        `shares` they are booked as in windows of earlier rules, which counted shares and told no words."""
         token, tag = self.ground.token(name), f"{BUY_UNPROVEN}:{cause}" if cause else ""
         asset = asset_of(token, shares)
-        place = await self.ground.balance_place(token, self.wallet) if told else None
+        place = await self.ground.balance_place(token, self.wallet) if told and not shares else None
         for ledger in ledgers:
             kept = words_kept(self._more_words(place, units, ledger)) if place else ()
             gift = filled({(BOOK, asset): units, ("market", asset): -units}, token=token, ledgers=(ledger,), tag=tag)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chain.simulate import SlotWrite
+from chain.words import Word
 from ledgers.errors import CorruptJournal
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, imbalance
-from referee.onchain.book import Holding, asset_of, entry_of, stake_entry
+from referee.onchain.book import UNTOLD, Book, Holding, asset_of, entry_of, stake_entry
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, WindowLiquidated, WordKept
 from tests.onchain.given import RUN, T0, a_pin, address, book, bought, filled, folded, opened, sold, wei
 
@@ -31,17 +31,17 @@ def test_onc_28_a_stake_of_one_wei_is_a_stake():
 
 def test_a_book_is_what_was_bought_less_what_was_sold():
     books = folded(opened(wei("1 eth")), bought("LEAF", 300, 10**17), sold("LEAF", 100, 4 * 10**16))
-    assert books.of(RUN, HEADLINE) == book("0.94 eth, 200 LEAF")
+    assert books.of(RUN, HEADLINE) == book("0.94 eth, 200 LEAF", lost=("LEAF",))
 
 
 def test_an_entry_moves_only_the_ledgers_that_it_names():
     books = folded(opened(wei("1 eth")), bought("LEAF", 300, 10**17, ledgers=(PERMISSIVE,)))
-    assert (books.of(RUN, HEADLINE), books.of(RUN, PERMISSIVE)) == (book("1 eth"), book("0.9 eth, 300 LEAF", PERMISSIVE))
+    assert (books.of(RUN, HEADLINE), books.of(RUN, PERMISSIVE)) == (book("1 eth"), book("0.9 eth, 300 LEAF", PERMISSIVE, lost=("LEAF",)))
 
 
 def test_all_that_is_spent_and_sold_leaves_an_empty_book():
     books = folded(opened(wei("1 eth")), bought("LEAF", 300, 10**18), sold("LEAF", 300, 5))
-    assert books.of(RUN, HEADLINE) == book("5 wei")
+    assert books.of(RUN, HEADLINE) == book("5 wei", lost=("LEAF",))
 
 
 @pytest.mark.parametrize("overdraft", [bought("LEAF", 1, 10**18 + 1), sold("LEAF", 1, 1)], ids=["eth", "tokens"])
@@ -107,7 +107,7 @@ def test_a_liquidation_empties_what_was_sold():
         unproven_wei=Wei(0), late=False, entry=entry_of(LEDGERS, moves), evidence_sha256="",
     )  # fmt: skip
     after = folded(opened(wei("1 eth")), bought("LEAF", 3, 1), liquidated)
-    assert after.of(RUN, HEADLINE) == book("1,000,000,000,000,000,089 wei")
+    assert after.of(RUN, HEADLINE) == book("1,000,000,000,000,000,089 wei", lost=("LEAF",))
 
 
 # --- any history --------------------------------------------------------------------------------------------------------
@@ -137,41 +137,63 @@ def test_zero_moves_are_no_postings(moves):
     assert all(int(posting.amount) for posting in entry.postings) and len(entry.postings) == sum(amount != 0 for amount in moves.values())
 
 
-# --- what buys wrote about the wallet ----------------------------------------------------------------------------------
+# --- the words that the wallet carries ----------------------------------------------------------------------------------
 
-HOOK = address("HOOK")
-
-
-def word(contract: str, slot: int, value: int) -> WordKept:
-    return WordKept(contract=contract, slot=f"0x{slot:064x}", value=f"0x{value:064x}")
+HOOK, LEAF, RUNE = address("HOOK"), address("LEAF"), address("RUNE")
 
 
-def kept_after(*fills: FillCredited, ledger: str = HEADLINE) -> dict[tuple[str, str, int], int]:
-    """Values by token, contract and slot."""
-    book = folded(opened(wei("1 eth")), *fills).of(RUN, ledger)
-    return {(token, each.contract, int(each.slot, 16)): int(each.value, 16) for token, each in book.kept}
+def kept(contract: str, slot: int, before: int, value: int) -> WordKept:
+    return WordKept(contract=contract, slot=f"0x{slot:064x}", value=f"0x{value:064x}", before=f"0x{before:064x}")
 
 
-def test_what_a_buy_wrote_about_the_wallet_is_kept_and_the_latest_counts():
-    first = replace(bought("LEAF", 300, 1), kept=(word(HOOK, 1, 10), word(address("LEAF"), 2, 20)))
-    other = replace(bought("RUNE", 300, 1), kept=(word(HOOK, 1, 11),))
-    part = replace(sold("LEAF", 100, 1), side="sell", kept=(word(HOOK, 1, 12), word(address("LEAF"), 2, 21)))
-    leaf, rune = address("LEAF"), address("RUNE")
-    assert kept_after(first) == {(leaf, HOOK, 1): 10, (leaf, leaf, 2): 20}
-    assert kept_after(first, other) == {(leaf, HOOK, 1): 11, (leaf, leaf, 2): 20, (rune, HOOK, 1): 11}
-    assert kept_after(first, other, part) == {(leaf, HOOK, 1): 12, (leaf, leaf, 2): 21, (rune, HOOK, 1): 12}
+def word(contract: str, slot: int, before: int, value: int) -> Word:
+    return Word(contract, f"0x{slot:064x}", before, value)
 
 
-def test_after_a_sale_that_cannot_be_proven_nothing_is_known_of_what_it_wrote():
-    first = replace(bought("LEAF", 300, 1), kept=(word(HOOK, 1, 10),))
-    assert kept_after(first, replace(sold("LEAF", 100, 1, tag="EXIT_UNPROVEN:slot"), side="sell")) == {}
+def wrote(fill: FillCredited, *words: WordKept, side: str = "buy") -> FillCredited:
+    return replace(fill, side=side, kept=words)
 
 
-def test_words_are_kept_on_the_ledgers_of_their_fill_and_set_for_what_is_held_or_traded():
-    first = replace(bought("LEAF", 300, 1, ledgers=(PERMISSIVE,)), kept=(word(HOOK, 1, 10),))
-    sale = replace(sold("LEAF", 300, 1, ledgers=(PERMISSIVE,)), side="sell", kept=(word(HOOK, 1, 10),))
-    assert kept_after(first) == {}
-    held, gone = (folded(opened(wei("1 eth")), *fills).of(RUN, PERMISSIVE) for fills in ((first,), (first, sale)))
-    write = SlotWrite(HOOK, f"0x{1:064x}", 10)
-    assert (held.writes_kept(), gone.writes_kept(), gone.writes_kept(address("LEAF"))) == ((write,), (), (write,))
-    assert held.writes_kept_of(address("LEAF")) == (write,) and held.writes_kept_of(address("RUNE")) == ()
+def after(*fills: FillCredited, ledger: str = HEADLINE) -> Book:
+    return folded(opened(wei("1 eth")), *fills).of(RUN, ledger)
+
+
+FIRST = wrote(bought("LEAF", 300, 1), kept(HOOK, 1, 4, 10), kept(LEAF, 2, 0, 20))
+
+
+def test_what_any_fill_wrote_is_carried_and_the_latest_counts():
+    other = wrote(bought("RUNE", 300, 1), kept(HOOK, 1, 4, 11))
+    part = wrote(sold("LEAF", 100, 1), kept(LEAF, 2, 0, 21), side="sell")
+    assert after(FIRST).words == (word(HOOK, 1, 4, 10), word(LEAF, 2, 0, 20))
+    assert after(FIRST, other).words == (word(HOOK, 1, 4, 11), word(LEAF, 2, 0, 20))
+    assert after(FIRST, other, part).words == (word(HOOK, 1, 4, 11), word(LEAF, 2, 0, 21))
+    assert after(FIRST, other, part).told == {LEAF, RUNE}
+
+
+def test_a_word_that_is_again_as_the_chain_has_it_is_carried_no_more_and_the_token_stays_told():
+    book = after(FIRST, wrote(sold("LEAF", 299, 1), kept(HOOK, 1, 4, 4), kept(LEAF, 2, 0, 0), side="sell"))
+    assert (book.words, book.told, book.unproven(LEAF)) == ((), {LEAF}, "")
+
+
+@pytest.mark.parametrize("untold", [(), (WordKept(contract=HOOK, slot=f"0x{1:064x}", value=f"0x{9:064x}"),)], ids=["nothing", "a guess"])
+def test_a_trade_that_was_not_told_leaves_its_token_untold_for_good_and_the_words_as_they_were(untold):
+    """Words of windows that guessed at what a buy wrote say nothing of what the chain held before."""
+    lost = wrote(sold("LEAF", 100, 1, tag="EXIT_UNPROVEN:slot"), *untold, side="sell")
+    again = wrote(bought("LEAF", 300, 1), kept(LEAF, 2, 0, 30))
+    assert [after(*fills).unproven(LEAF) for fills in ((FIRST,), (FIRST, lost), (FIRST, lost, again), (again, FIRST))] == ["", UNTOLD, UNTOLD, ""]
+    assert after(FIRST, lost).words == after(FIRST).words
+    assert (after(FIRST, lost, again).lost, after(FIRST, lost, again).told) == ({LEAF}, set())
+
+
+def test_a_token_that_is_lost_leaves_the_others_told():
+    assert after(FIRST, bought("RUNE", 300, 1)).unproven(LEAF) == "" != after(FIRST, bought("RUNE", 300, 1)).unproven(RUNE)
+
+
+def test_words_are_carried_on_the_ledgers_of_their_fill():
+    first = wrote(bought("LEAF", 300, 1, ledgers=(PERMISSIVE,)), kept(HOOK, 1, 4, 10))
+    assert (after(first).words, after(first, ledger=PERMISSIVE).words) == ((), (word(HOOK, 1, 4, 10),))
+    assert (after(first).told, after(first, ledger=PERMISSIVE).told) == (set(), {LEAF})
+
+
+def test_a_cause_of_its_own_speaks_before_the_words():
+    assert after(wrote(bought("LEAF", 300, 1, tag="BUY_UNPROVEN:slot"), kept(LEAF, 2, 0, 20)), ledger=PERMISSIVE).unproven(LEAF) == "slot"
