@@ -24,13 +24,14 @@ from chain.written import Market
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
+from referee.onchain.amounts import AmountByCall
 from referee.onchain.book import EXIT_UNPROVEN, UNTOLD, Book
 from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
 from referee.onchain.decision import CLOSE_LP, OPEN_LP
 from referee.onchain.events import HEADLINE, BoardTaken, FillCredited, GateTaken, LanesCompared, OrderAsked, Pin, Row
 from referee.onchain.gate import Gate
 from referee.onchain.liquidity_desk import Sitting
-from referee.onchain.rows import Rows, part_sale
+from referee.onchain.rows import METHOD_MISSING, Rows, part_sale
 from referee.onchain.second_opinion import LANES_DIFFER, SECOND_OPINION_MS, compare
 from referee.onchain.telling import Telling
 from referee.onchain.variant import Variant
@@ -180,11 +181,22 @@ class DecisionDesk:
         if book.unproven(token):
             return int(holding.units_raw)
         if (purse, token) not in self._amounts:
-            asked = self._desk.amounts_asked(purse, (token,), self._header)
-            (answer,) = await self._batch([asked.simulation.request()])
-            self._amounts[purse, token] = asked.heard(answer)[token]
+            self._amounts[purse, token] = await self._told_raw(purse, token)
         told = self._amounts[purse, token]
         return int(holding.units_raw) if told is None else max(told - claimed_raw, 0)
+
+    async def _told_raw(self, purse: Purse, token: str) -> int | None:
+        """What a token says that the wallet holds; by a plain call where the node cannot simulate and nothing was filled before."""
+        asked = self._desk.amounts_asked(purse, (token,), self._header)
+        (answer,) = await self._batch([asked.simulation.request()])
+        try:
+            return asked.heard(answer)[token]
+        except ChainFault as fault:
+            if fault.reason != METHOD_MISSING or purse.prefix:
+                raise
+        plain = AmountByCall(self._desk.network, self._header, purse, token)
+        (answer,) = await self._batch([plain.request])
+        return plain.heard(answer)
 
     # --- what rows wrote --------------------------------------------------------------------------------------------
 
