@@ -281,7 +281,7 @@ async def test_onc_27_a_sale_without_eth_for_the_gas_that_it_must_be_let_use_is_
 
 @pytest.mark.parametrize("name, venue", [
     *((name, "v2") for name in ("masked", "early_seller", "registered_buyers", "stored_elsewhere", "packed_middle")),
-    ("checkpointed", "v3"), ("two_mappings", "v3"),
+    ("checkpointed", "v3"),
 ])  # fmt: skip
 async def test_onc_11_what_a_token_keeps_of_its_holder_is_carried_into_a_sale_with_proof(ground, run, name, venue):
     ground.keep_venue(name, venue, "weth")
