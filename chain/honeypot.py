@@ -45,7 +45,10 @@ class Verdict:
 class OwnTrip:
     """The wallet buys, then sells what arrived, one block and one second later, or after a leap of more blocks and seconds."""
 
-    def __init__(self, network: Network, pin: Header, purse: Purse, buy: Route, sale: Route, leap: tuple[int, int] = (0, 0)) -> None:
+    def __init__(
+        self, network: Network, pin: Header, purse: Purse, buy: Route, sale: Route, leap: tuple[int, int] = (0, 0), paid: frozenset[str] = frozenset()
+    ) -> None:  # fmt: skip
+        """Prepare the trip; approvals that are `paid` were written before and are not sent again."""
         self._price = pin.base_fee_wei
         sim = self.simulation = Simulation(network, pin)
         wallet, token = purse.wallet, buy.token
@@ -54,7 +57,7 @@ class OwnTrip:
         self._before = sim.token_balance(token, wallet)
         self._buy = sim.send(wallet, buy.swap)
         self._after = sim.token_balance(token, wallet)
-        self._sale = _SaleBlock(sim, purse, buy, sale, self._price, leap=leap)
+        self._sale = _SaleBlock(sim, purse, buy, sale, self._price, leap, paid)
 
     def arrival_raw(self, done: Simulated) -> int:
         """Token units that the buy brought. Raises: ChainFault when it does not go through as it did before."""
@@ -70,9 +73,9 @@ class OwnTrip:
 
 
 class _SaleBlock:
-    def __init__(self, sim: Simulation, purse: Purse, buy: Route, sale: Route, price: int, leap: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, sim: Simulation, purse: Purse, buy: Route, sale: Route, price: int, leap: tuple[int, int], paid: frozenset[str]) -> None:
         self._network, self._route, self._price = sim.network, sale, price
-        self._wallet, txs = purse.wallet, route_txs(sale, purse.prefix)
+        self._wallet, txs = purse.wallet, route_txs(sale, purse.prefix, paid)
         wallet = self._wallet
         left_wei = purse.eth_wei - buy.swap.value_wei
         sim.block(balances_wei={wallet: shown_wei(left_wei, txs, price)}, leap=leap)

@@ -136,9 +136,9 @@ class Answers(Protocol):
     def __getitem__(self, handle: Handle) -> Answer: ...
 
 
-def route_txs(route: Route, before: Sequence[Tx] = ()) -> list[Tx]:
-    """All transactions of a route, approvals first; those that ran before it are left out, since some tokens take one only once."""
-    return [*(approval.tx for approval in route.approvals if approval.tx not in before), route.swap]
+def route_txs(route: Route, before: Sequence[Tx] = (), paid: frozenset[str] = frozenset()) -> list[Tx]:
+    """All transactions of a route, approvals first; those that ran before it or are `paid` are left out, since some tokens take one only once."""
+    return [*(approval.tx for approval in route.approvals if approval.tx not in before and approval.key not in paid), route.swap]
 
 
 def repeated(done: Simulated, echo: Sequence[Handle]) -> bool:
@@ -265,6 +265,8 @@ class TradeSimulation:
         for handle in self.sent:
             if not done[handle].ok:
                 return Outcome(REVERTED, revert_word(done[handle]), quoted)
+        if self.route.side == "buy" and before is not None and before >= AMOUNT_MAX:
+            before = None  # nobody holds so much: it says nothing of what came
         if before is None or after is None:
             if self.route.side == "buy" or not self.route.hops:
                 return Outcome(UNPROVABLE, "balance_unreadable", quoted if self.route.side == "buy" else None)

@@ -118,7 +118,7 @@ async def test_a_late_sale_on_paper_is_what_a_wallet_that_bought_really_gets(cha
     ground = await late.ground()
     run = Run(ground)
     (bought,) = await run.fill(late.buy())
-    assert bought.proven and bought.kept and run.book().kept == tuple((late.token, word) for word in bought.kept)
+    assert bought.proven and bought.kept and words_kept(run.book().words) == bought.kept
     txs = transactions(run.refereed[0])
     late.bought_by(STRANGER, txs, later_blocks)
     ground.settle()
