@@ -3,7 +3,8 @@
 The complete write set comes from running the simulation here; it counts only where the node's answer is the same. Market words
 are left out, because own impact is another ledger: what a pool's own swap wrote in the pool or its manager, what routers keep,
 and the pools' balances in tokens. A pool's balance is told by asking the token for it: the one word that this reads and that
-asking for a stranger does not read, and only where it moved as the balance did, so that nothing else can hide in it.
+asking for a stranger does not read, and only where it moved as the balance did, so that nothing else can hide in it: by as much,
+or as shares do, of which any part is as much of the balance.
 Source: ONC-29.
 """
 
@@ -31,6 +32,9 @@ ASKED_MAX = 64
 """Balances of pools that are asked for in one order."""
 PARTS = 8
 """A pool's word of shares may move by this part otherwise than its balance."""
+PART_WHOLE = 2**64
+ROUNDING_RAW = 4
+"""Token units by which the balance of a part of the shares may differ from that part of the balance."""
 VIEW_GAS = 2_000_000
 POOL_SWAPS = frozenset(
     keccak(text=signature)[:4]
@@ -197,14 +201,43 @@ async def _balance_words(
     before, after = row[first : first + len(views)], row[len(row) - len(views) :]
     changed = {(write.contract, write.slot): write for write in _net(executed, asked)}
     unknown = {token: _read(after[len(pairs) + at]) for at, token in enumerate(strangers)}
-    words = set[Place]()
+    words, shares = set[Place](), dict[Place, int]()
     for at, (token, holder) in enumerate(pairs):
         own = [place for place in _read(after[at]) - unknown[token] if place in changed]
-        if len(own) == 1 and _moved_alike(changed[own[0]], before[at], after[at]):
+        if len(own) == 1 and _moved_by_as_much(changed[own[0]], before[at], after[at]):
             words.add(own[0])
-        elif own and market.weighs_tokens(holder) and before[at].data != after[at].data:
+        elif len(own) == 1 and _moved_in_proportion(changed[own[0]], before[at], after[at]):
+            shares[own[0]] = at
+    words |= await _shares(evm, asked, blocks, [questions[at] for at in shares.values()], {place: changed[place].after for place in shares})
+    for at, (_, holder) in enumerate(pairs):
+        own = [place for place in _read(after[at]) - unknown[pairs[at][0]] if place in changed]
+        if own and not words.issuperset(own) and market.weighs_tokens(holder) and before[at].data != after[at].data:
             return Untold("not told: where a pool's balance is kept")
     return frozenset(words)
+
+
+async def _shares(evm: LocalEvm, asked: Asked, blocks: list[dict[str, Any]], pairs: Sequence[tuple[str, str]], words: Mapping[Place, int]) -> set[Place]:
+    """Which of some words count shares and nothing else: a part of the word is as much of the balance. `pairs` are whose balances they are.
+
+    The part is one that nobody foresees, so that no field beside the shares comes out even."""
+    if not words:
+        return set()
+    whole = deepcopy(blocks[-1])
+    head = whole["blockOverrides"]
+    head |= {name: hex(int(head[name], 16) + 1) for name in ("number", "time")}
+    whole["stateOverrides"] = {}
+    whole["calls"] = [_view(whole, token, owner, asked.simulation) for token, owner in pairs]
+    less, part = deepcopy(whole), PART_WHOLE // 4 + int.from_bytes(keccak(hexstr=asked.simulation.pin.block_hash)) % (PART_WHOLE // 4)
+    for (contract, slot), value in words.items():
+        less["stateOverrides"].setdefault(contract, {}).setdefault("stateDiff", {})[slot] = f"0x{value * part // PART_WHOLE:064x}"
+    found = [await evm.run_blocks(asked.simulation.pin.block_hash, deepcopy([*blocks, each]), proven=False) for each in (whole, less)]
+    if any(isinstance(each, NotCovered) for each in found):
+        return set()
+    now, then = ([_amount(view) for view in each.calls[-1]] for each in found if isinstance(each, Executed))
+    return {
+        place for (place, word), one, other in zip(words.items(), now, then, strict=True)
+        if one and other and abs(one * part // PART_WHOLE - other) <= ROUNDING_RAW + one // word
+    }  # fmt: skip
 
 
 def _view(block: dict[str, Any], token: str, owner: str, simulation: Simulation) -> dict[str, str]:
@@ -230,14 +263,24 @@ def _read(view: LocalCall) -> set[Place]:
     return {(read.contract, read.slot) for read in view.reads}
 
 
-def _moved_alike(write: Write, before: LocalCall, after: LocalCall) -> bool:
-    """Whether a word moved as the balance did: by as much, shifted or not; or in proportion, where it counts shares."""
-    was, now = (calldata.uint_at(view.data, 0) if view.ok else None for view in (before, after))
+def _amount(view: LocalCall) -> int | None:
+    return calldata.uint_at(view.data, 0) if view.ok else None
+
+
+def _moved_by_as_much(write: Write, before: LocalCall, after: LocalCall) -> bool:
+    """Whether a word moved by as much as the balance did, shifted or not."""
+    was, now = _amount(before), _amount(after)
     if was is None or now is None or was == now:
         return False
     by, grew = write.after - write.before, now - was
-    if by % grew == 0 and (times := by // grew) > 0 and times & (times - 1) == 0:
-        return True
+    return by % grew == 0 and (times := by // grew) > 0 and times & (times - 1) == 0
+
+
+def _moved_in_proportion(write: Write, before: LocalCall, after: LocalCall) -> bool:
+    """Whether a word moved about as the balance did, as where it counts shares of a total that moved too."""
+    was, now = _amount(before), _amount(after)
+    if was is None or now is None or was == now:
+        return False
     left, right = write.after * was, write.before * now
     return abs(left - right) * PARTS <= min(left, right)
 

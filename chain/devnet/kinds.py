@@ -231,7 +231,7 @@ def _layouts() -> Iterator[Kind]:
     yield sheet("two_mappings", "TwoMappings", "a balance is the sum of two mappings, half in each", buy=POOL_UNKNOWN, sell=POOL_UNKNOWN)
     yield sheet("checkpointed", "Checkpointed", "a balance is its last checkpoint", pools=(V2, V3), buy=POOL_UNKNOWN, sell=POOL_UNKNOWN,
                 apart={("v3/weth", "buy"): EQUAL, ("v3/weth", "sell"): GAS_ABOVE})  # fmt: skip
-    yield sheet("masked", "Masked", "balances under a mask that differs by account")
+    yield sheet("masked", "Masked", "balances under a mask that differs by account", buy=POOL_UNKNOWN, sell=POOL_UNKNOWN)
 
 
 def _rebases() -> Iterator[Kind]:

@@ -66,6 +66,8 @@ class DecisionDesk:
         """Token units sold on a claim and its cause, by ledger and token."""
         self._amounts: dict[tuple[Purse, str], int | None] = {}
         """What tokens said that a wallet holds, by what it stood on, which ledgers may have in common."""
+        self._telling_tokens: set[tuple[str, str]] = set()
+        """Ledgers and tokens that were asked what is held, which counts for the whole decision, claims or not."""
         self._echo: Echo | None = None
         self._looked: dict[Place, int] | None = None
         """What the chain holds in the places of all words carried, when it was looked at."""
@@ -178,8 +180,9 @@ class DecisionDesk:
         The book's own count where the token does not say, and where its words are untold."""
         holding = book.held(token)
         assert holding is not None
-        if book.unproven(token):
+        if book.unproven(token) and (book.ledger, token) not in self._telling_tokens:
             return int(holding.units_raw)
+        self._telling_tokens.add((book.ledger, token))
         if (purse, token) not in self._amounts:
             self._amounts[purse, token] = await self._told_raw(purse, token)
         told = self._amounts[purse, token]

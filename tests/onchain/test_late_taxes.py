@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from chain.devnet.calls import Tx, arguments, encode
@@ -13,8 +14,8 @@ from chain.devnet.hooks import AFTER_SWAP, AFTER_SWAP_DELTA, PERMISSIONS
 from chain.devnet.toolchain import require
 from chain.devnet.venues import NATIVE
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.decision_desk import header_of_pin
-from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, PERMISSIVE, FillCredited, OrderAsked
+from referee.onchain.book import words_kept
+from referee.onchain.events import FURTHER_LEDGERS, HEADLINE, LEDGERS, PERMISSIVE, FillCredited, OrderAsked
 from tests.onchain.followed import FollowedRun
 from tests.onchain.given import outcome, said, wei
 from tests.onchain.ground import WALLET, Ground, Run, gates, transactions
@@ -22,6 +23,8 @@ from tests.onchain.ground import WALLET, Ground, Run, gates, transactions
 ETH = 10**18
 SPEND = wei("0.05 eth")
 STRANGER = "0x7c0ffee0000000000000000000000000000b0b01"
+NEIGHBOUR = "0x7c0ffee000000000000000000000000000b0b00e"
+"""A stranger in the wallet's bucket, of 64."""
 DEPLOY_GAS = 12_000_000
 LATE_BLOCKS, EARLY_BLOCKS = 90, 20
 MAPPING, BY_POOL, OF_POOL, STRUCT, OWN_LIST, LIST, BUCKET, NOTED = range(8)
@@ -29,6 +32,8 @@ UNDER_THE_NAME = {"mapping": MAPPING, "by_pool": BY_POOL, "of_pool": OF_POOL, "s
 SHARED = {"list": LIST, "bucket": BUCKET}
 COINS = ("coin", "coin_packed", "coin_stamped")
 """Tokens that write the time of a buy, beside the balance in its word, and there the time of a sale too."""
+MARKED = 3
+"""A token that marks its buyers beside the pool's balance, in that one's word, and taxes them once its owner says so."""
 
 
 def built(name: str, *values) -> str:
@@ -43,6 +48,7 @@ class Late:
         self.chain, self.token, self.pool = chain, token.lower(), pool
         chain.fund(WALLET, 3 * ETH)
         chain.fund(STRANGER, 3 * ETH)
+        chain.fund(NEIGHBOUR, 3 * ETH)
         self.start = chain.snapshot()
 
     @classmethod
@@ -69,6 +75,8 @@ class Late:
         amounts = {token: 200_000 * ETH, place.other(token): 200 * ETH}
         told = Tx(sender=owner, to=token, data=encode("setPool(address)", place.key), gas=1_000_000)
         done(chain, *venues.approvals(owner, token, "v2"), *venues.open(owner, place, amounts[place.token0], amounts[place.token1]), told)
+        more = Tx(sender=owner, to=token, data=encode("transfer(address,uint256)", place.key, ETH), gas=1_000_000)
+        done(chain, more, Tx(sender=owner, to=place.key, data=encode("skim(address)", owner), gas=1_000_000))  # somebody had some before
         return cls(chain, token, place.key)
 
     async def ground(self) -> Ground:
@@ -91,12 +99,25 @@ class Late:
         ok = all(receipt["status"] == "0x1" for receipt in receipts)
         return ok, int(self.chain.node.call("eth_getBalance", [sender, "latest"]), 16) - before + gas, gas
 
-    def bought_by(self, sender: str, txs: list[Tx], later_blocks: int) -> None:
-        """From the start anew, somebody really buys, and time passes."""
+    def bought_by(self, sender: str, txs: list[Tx], later_blocks: int, after_blocks: int = 0) -> None:
+        """From the start anew, somebody really buys, after a while where it is said, and time passes."""
         self.chain.revert(self.start)
         self.start = self.chain.snapshot()
+        self.chain.mine(after_blocks)
         assert self.really(txs, sender)[0]
         self.chain.mine(later_blocks)
+
+    def sold_by_a_holder(self, txs: list[Tx], awake: bool) -> int:
+        """Tokens that really come to the pool where the wallet bought and then hands all of it in, after the owner woke the token or not."""
+        self.bought_by(WALLET, txs, 1)
+        before = self.balance_of(self.pool)
+        if awake:
+            done(self.chain, Tx(sender=self.chain.deployment.cast.visitor, to=self.token, data=encode("wake()"), gas=1_000_000))
+        done(self.chain, Tx(sender=WALLET, to=self.token, data=encode("transfer(address,uint256)", self.pool, self.balance_of(WALLET)), gas=1_000_000))
+        return self.balance_of(self.pool) - before
+
+    def balance_of(self, owner: str) -> int:
+        return int(self.chain.node.call("eth_call", [{"to": self.token, "data": encode("balanceOf(address)", owner)}, "latest"]), 16)
 
 
 def done(chain, *txs: Tx) -> list[dict]:
@@ -194,22 +215,44 @@ async def test_what_a_sale_writes_about_the_wallet_is_kept_as_well(chain):
     assert int(second.arrival_raw) * 3 > int(SPEND)
 
 
-@pytest.mark.parametrize("name", [*SHARED])
-async def test_what_is_written_where_others_write_too_cannot_be_carried(chain, name):
-    late = market(chain, name)
+async def test_a_mark_of_the_buyer_beside_the_pools_balance_is_not_taken_for_the_markets(chain):
+    """In a word that moves by little beside what is above the balance: as shares might, which it does not count."""
+    late = Late.coin(chain, MARKED)
     ground = await late.ground()
     run = Run(ground)
     (events,) = await run.decide(late.buy())
     await ground.close()
-    assert said(events) == "unprovable_exit" and isinstance(outcome(events, PERMISSIVE), FillCredited)
-    assert [(gate.verdict, gate.exit_cause) for gate in gates(events)] == [("CLEAR", "holder_state")]
+    assert [said(events, ledger) for ledger in LEDGERS] == ["unprovable_exit", "filled BUY_UNPROVEN:not told: where a pool's balance is kept"]
+    (gate,) = gates(events)
+    calls = orjson.loads(run.refereed[0].blobs[gate.digest])[0]["params"][0]["blockStateCalls"][0]["calls"]
+    buy = [Tx(sender=WALLET, to=call["to"], data=call["data"], value_wei=int(call["value"], 16), gas=int(call["gas"], 16)) for call in calls if call["from"] == WALLET]
+    unmarked, marked = [late.sold_by_a_holder(buy, awake) for awake in (False, True)]
+    assert 0 < marked * 4 < unmarked
 
 
-async def test_what_is_noted_of_a_buyer_costs_no_further_round_trip(chain):
-    late = Late.hook(chain, NOTED)
+@pytest.mark.parametrize("name", [*SHARED])
+async def test_what_is_written_where_others_write_too_is_sold_only_by_what_all_readings_bring(chain, name):
+    """A stranger wrote the same words since: who is the last of a list, or when the bucket was last written, nobody can say."""
+    late = market(chain, name)
     ground = await late.ground()
     run = Run(ground)
-    await ground.desk.slots.of(late.token, WALLET, header_of_pin(await ground.desk.pin()))
+    await run.fill(late.buy())
+    late.bought_by(NEIGHBOUR, transactions(run.refereed[0]), EARLY_BLOCKS, LATE_BLOCKS)
+    ground.settle()
+    marks = {ledger: (await run.worth(ledger)).holdings[0] for ledger in LEDGERS}
+    (events,) = await run.decide(late.sell())
+    await ground.close()
+    assert [(said(events, ledger), outcome(events, ledger).ledgers) for ledger in LEDGERS] == [("unprovable", (HEADLINE,)), ("filled EXIT_UNPROVEN:shared_state", (PERMISSIVE,))]
+    claimed = outcome(events, PERMISSIVE)
+    assert outcome(events).detail == "shared_state" and int(claimed.arrival_raw) * 4 < int(SPEND)
+    assert [(mark.status, int(mark.gross_wei)) for mark in marks.values()] == [("unknown", 0), ("unprovable", int(claimed.arrival_raw))]
+
+
+async def test_what_is_noted_of_a_buyer_costs_no_further_round_trip_once_the_market_is_known(chain):
+    late = Late.hook(chain, NOTED)
+    ground = await late.ground()
+    run, before = Run(ground), Run(ground)
+    await before.fill(late.buy())
     ground.trips()
     (bought,) = await run.fill(late.buy())
     assert bought.kept
