@@ -290,9 +290,9 @@ async def test_onc_11_what_a_token_keeps_of_its_holder_is_carried_into_a_sale_wi
     assert bought.kept and run.held(name) == 0 < int(sold.arrival_raw) < 10**16
 
 
-@pytest.mark.parametrize("name", ["checkpointed", "two_mappings", "masked"])
+@pytest.mark.parametrize("name", ["checkpointed", "two_mappings", "masked", "packed_high", "packed_sales"])
 async def test_onc_11_an_unprovable_exit_is_refused_by_headline_booked_by_permissive_and_sold_on_a_claim(ground, run, name):
-    """These keep a pool's balance in several words, or under a mask, so that none can be told to be the market's."""
+    """These keep a pool's balance in several words, under a mask, or beside more that a trade writes, so that none can be told to be the market's."""
     ground.keep_venue(name, "v2", "weth")
     cause = "not told: where a pool's balance is kept"
     (events,) = await run.decide(run.buy(name, "0.01 eth"))

@@ -22,8 +22,8 @@ LIFE = (("buy", 10**16), ("sell", 2), ("buy", 2 * 10**16), ("sell", 3), ("sell",
 """Wei to spend, or which part of the holding to sell; some blocks apart."""
 BLOCKS_APART = 3
 KINDS = {"plain_oz": "v3", "plain_vyper": "v2", "plain_usdg_v2": "v2", "plain_v4": "v4", "tax_5": "v2", "one_use": "v2", "rich_only": "v2",
-         "packed_high": "v2", "max_wallet": "v2", "no_return": "v3", "swap_back": "v2",
-         "loyal": "v2", "early_seller": "v2", "registered_buyers": "v3", "sale_count": "v2", "buy_count": "v2", "stamped": "v2", "packed_sales": "v2"}  # fmt: skip
+         "packed_middle": "v2", "max_wallet": "v2", "no_return": "v3", "swap_back": "v2",
+         "loyal": "v2", "early_seller": "v2", "registered_buyers": "v3", "sale_count": "v2", "buy_count": "v2", "stamped": "v2"}  # fmt: skip
 HUBS = {"v4": "native", "usdg": "usdg"}
 
 
