@@ -148,6 +148,8 @@ class SellOut:
     def compare(self, done: Simulated | None, word: str) -> None:
         """Note on each sale where this reading brings something else than the sale was found to."""
         for sale, sends, (before, after) in zip(self._sales, self._sends, pairwise(self._eth), strict=True):
+            if sale.spoiled:
+                continue
             gross = None
             if done is not None and all(done[handle].ok for handle in sends):
                 gross = done.eth_wei(after) - done.eth_wei(before) + sum(done[handle].gas_used for handle in sends) * self._price
