@@ -6,7 +6,6 @@ Source: 001 §2.2, §5.4; design §6, ONC-08.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 from chain.header import Header

@@ -224,10 +224,10 @@ def _layouts() -> Iterator[Kind]:
     yield sheet("namespaced_proxy", "NamespacedProxy", "ERC-7201 storage behind an EIP-1967 proxy", pools=(V2, V3))
     yield sheet("stored_elsewhere", "StoredElsewhere", "balances in another contract", pools=(V2, V3))
     yield sheet("packed_flag", "PackedFlag", "the top bit of a balance's word is a flag")
-    yield sheet("packed_high", "PackedHigh", "a time above the balance in its word")
+    yield sheet("packed_high", "PackedHigh", "a time above the balance in its word", buy=POOL_UNKNOWN, sell=POOL_UNKNOWN)
     yield sheet("packed_middle", "PackedMiddle", "the balance in the middle of its word, a counter below")
     yield sheet("packed_sales", "PackedSales", "a count of the holder's sales above the balance in its word, by which they are taxed",
-                before=(MARK,))
+                before=(MARK,), buy=POOL_UNKNOWN, sell=POOL_UNKNOWN)  # fmt: skip
     yield sheet("two_mappings", "TwoMappings", "a balance is the sum of two mappings, half in each", buy=POOL_UNKNOWN, sell=POOL_UNKNOWN)
     yield sheet("checkpointed", "Checkpointed", "a balance is its last checkpoint", pools=(V2, V3), buy=POOL_UNKNOWN, sell=POOL_UNKNOWN,
                 apart={("v3/weth", "buy"): EQUAL, ("v3/weth", "sell"): GAS_ABOVE})  # fmt: skip
