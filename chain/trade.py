@@ -329,7 +329,7 @@ class TradeSimulation:
                 return Outcome(FAILED, "spend_differs", quoted)
             arrival, logged, units = tokens_gained, logged_token, tokens_gained
         else:
-            arrival, logged, units = eth_gained, eth_gained, max(self._sold(done, before, after), 0)
+            arrival, logged, units = eth_gained, eth_gained, self._sold(done, before - after, logged_token)
         if arrival <= 0:
             return Outcome(REVERTED, "nothing_arrived", quoted)
         if arrival >= AMOUNT_MAX:
@@ -372,13 +372,13 @@ class TradeSimulation:
                 return True
         return False
 
-    def _sold(self, done: Simulated, before: int, after: int) -> int:
-        """Tokens that left: by balance difference, at least what the pool says it was paid, which is the size unless the pool ran out.
+    def _sold(self, done: Simulated, went: int, logged: int) -> int:
+        """Tokens that left: by balance difference; where logs say otherwise, at least what the pool says it was paid, which is the size unless it ran out.
 
         Of a route whose pools are not known, the difference alone is told."""
-        if not self.route.hops:
-            return before - after
-        return max(before - after, paid_first(self._network, self.route, done[self._swap]))
+        if not self.route.hops or went == -logged:
+            return max(went, 0)
+        return max(went, paid_first(self._network, self.route, done[self._swap]))
 
     def _eth_gained(self, done: Simulated) -> int:
         """ETH difference before gas; the node's own native logs must say the same."""
