@@ -6,8 +6,7 @@ Source: 001 §2.2, §5.4; design §6, ONC-08.
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from chain.header import Header
 from chain.network import Network
@@ -48,7 +47,7 @@ class OwnTrip:
     def __init__(
         self, network: Network, pin: Header, purse: Purse, buy: Route, sale: Route, leap: tuple[int, int] = (0, 0), paid: frozenset[str] = frozenset()
     ) -> None:  # fmt: skip
-        """Prepare it; approvals that are `paid` are not sent again."""
+        """Prepare the trip; approvals that are `paid` were written before and are not sent again."""
         self._price = pin.base_fee_wei
         sim = self.simulation = Simulation(network, pin)
         wallet, token = purse.wallet, buy.token
@@ -75,8 +74,7 @@ class OwnTrip:
 class _SaleBlock:
     def __init__(self, sim: Simulation, purse: Purse, buy: Route, sale: Route, price: int, leap: tuple[int, int], paid: frozenset[str]) -> None:
         self._network, self._route, self._price = sim.network, sale, price
-        unpaid = replace(sale, approvals=tuple(approval for approval in sale.approvals if approval.key not in paid))
-        self._wallet, txs = purse.wallet, route_txs(unpaid, purse.prefix)
+        self._wallet, txs = purse.wallet, route_txs(sale, purse.prefix, paid)
         wallet = self._wallet
         left_wei = purse.eth_wei - buy.swap.value_wei
         sim.block(balances_wei={wallet: shown_wei(left_wei, txs, price)}, leap=leap)

@@ -33,11 +33,13 @@ def smaller_sales(network: Network, sale: Route, wallet: str) -> list[Route]:
 class SecondLook:
     """The simulations, and what they say."""
 
-    def __init__(self, network: Network, pin: Header, purse: Purse, buy: Route, sale: Route, leap: tuple[int, int] | None) -> None:
+    def __init__(
+        self, network: Network, pin: Header, purse: Purse, buy: Route, sale: Route, leap: tuple[int, int] | None, paid: frozenset[str] = frozenset()
+    ) -> None:  # fmt: skip
         """Prepare it; `leap` are blocks and seconds that pass before the later sale, none where it need not be tried."""
         self._leap = leap
-        self._later = [OwnTrip(network, pin, purse, buy, sale, leap)] if leap else []
-        self._smaller = [OwnTrip(network, pin, purse, buy, part) for part in smaller_sales(network, sale, purse.wallet)]
+        self._later = [OwnTrip(network, pin, purse, buy, sale, leap, paid)] if leap else []
+        self._smaller = [OwnTrip(network, pin, purse, buy, part, paid=paid) for part in smaller_sales(network, sale, purse.wallet)]
         self.simulations: list[Simulation] = [trip.simulation for trip in (*self._later, *self._smaller)]
         if leap:
             self._number = _Number(network, pin, leap)

@@ -12,9 +12,10 @@ from typing import Any, Protocol
 from chain import calldata
 from chain.gas import SWAP_GAS_LIMIT
 from chain.header import Header
+from chain.logs import signed
 from chain.network import Network
 from chain.origin import from_pools, said_bytes
-from chain.router import Route, Tx
+from chain.router import Hop, Route, Tx
 from chain.simulate import (
     AMOUNT_MAX,
     ETH_MAX,
@@ -28,6 +29,7 @@ from chain.simulate import (
     logged_net,
     revert_word,
 )
+from chain.swaps import V4_SWAP, swap_topic
 from ledgers.errors import ChainFault
 from ledgers.money import mul_div_ceil
 
@@ -136,9 +138,9 @@ class Answers(Protocol):
     def __getitem__(self, handle: Handle) -> Answer: ...
 
 
-def route_txs(route: Route, before: Sequence[Tx] = ()) -> list[Tx]:
-    """All transactions of a route, approvals first; those that ran before it are left out, since some tokens take one only once."""
-    return [*(approval.tx for approval in route.approvals if approval.tx not in before), route.swap]
+def route_txs(route: Route, before: Sequence[Tx] = (), paid: frozenset[str] = frozenset()) -> list[Tx]:
+    """All transactions of a route, approvals first; those that ran before it or are `paid` are left out, since some tokens take one only once."""
+    return [*(approval.tx for approval in route.approvals if approval.tx not in before and approval.key not in paid), route.swap]
 
 
 def repeated(done: Simulated, echo: Sequence[Handle]) -> bool:
@@ -182,6 +184,33 @@ def crossed(network: Network, route: Route, swap: CallAnswer) -> bool:
         logged_by(swap, str(network.v4_pool_manager), hop.pool.key) if hop.pool.venue == "v4" else logged_by(swap, hop.pool.key)
         for hop in route.hops
     )
+
+
+def paid_in(network: Network, hop: Hop, swap: CallAnswer) -> int | None:
+    """What a pool that can run out was paid, by its own logs; None where no such pool tells, or a hook may have taken some of it before."""
+    event = {"v3": (hop.pool.key, [swap_topic(hop.pool)]), "v4": (network.v4_pool_manager, [V4_SWAP, hop.pool.key])}.get(hop.pool.venue)
+    if event is None or hop.pool.hooked:
+        return None
+    emitter, topics = event
+    amounts = [
+        calldata.uint_at(calldata.hex_bytes(log.get("data")), int(hop.token_in == hop.pool.token1))
+        for log in swap.logs
+        if log["address"].lower() == emitter and log["topics"][: len(topics)] == topics
+    ]
+    told = [abs(signed(amount)) for amount in amounts if amount is not None]
+    return sum(told) if told and len(told) == len(amounts) else None
+
+
+def paid_first(network: Network, route: Route, swap: CallAnswer) -> int:
+    """What the first pools of a route were paid, at most its amount; what goes to a pool that does not tell counts whole."""
+    paid, told = 0, dict[str, int]()
+    for way in route.ways:
+        amount = paid_in(network, way.path[0], swap)
+        if amount is None:
+            paid += way.amount
+        else:
+            told[way.path[0].pool.key] = amount
+    return min(paid + sum(told.values()), route.amount)
 
 
 class TradeSimulation:
@@ -265,6 +294,8 @@ class TradeSimulation:
         for handle in self.sent:
             if not done[handle].ok:
                 return Outcome(REVERTED, revert_word(done[handle]), quoted)
+        if self.route.side == "buy" and before is not None and before >= AMOUNT_MAX:
+            before = None  # nobody holds so much: it says nothing of what came
         if before is None or after is None:
             if self.route.side == "buy" or not self.route.hops:
                 return Outcome(UNPROVABLE, "balance_unreadable", quoted if self.route.side == "buy" else None)
@@ -298,7 +329,7 @@ class TradeSimulation:
                 return Outcome(FAILED, "spend_differs", quoted)
             arrival, logged, units = tokens_gained, logged_token, tokens_gained
         else:
-            arrival, logged, units = eth_gained, eth_gained, max(before - after, 0)
+            arrival, logged, units = eth_gained, eth_gained, self._sold(done, before - after, logged_token)
         if arrival <= 0:
             return Outcome(REVERTED, "nothing_arrived", quoted)
         if arrival >= AMOUNT_MAX:
@@ -340,6 +371,14 @@ class TradeSimulation:
             if before is not None and (after is None or after < before):
                 return True
         return False
+
+    def _sold(self, done: Simulated, went: int, logged: int) -> int:
+        """Tokens that left: by balance difference; where logs say otherwise, at least what the pool says it was paid, which is the size unless it ran out.
+
+        Of a route whose pools are not known, the difference alone is told."""
+        if not self.route.hops or went == -logged:
+            return max(went, 0)
+        return max(went, paid_first(self._network, self.route, done[self._swap]))
 
     def _eth_gained(self, done: Simulated) -> int:
         """ETH difference before gas; the node's own native logs must say the same."""

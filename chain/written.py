@@ -3,9 +3,8 @@
 The complete write set comes from running the simulation here; it counts only where the node's answer is the same. Market words
 are left out, because own impact is another ledger: what a pool's own swap wrote in the pool or its manager, what routers keep,
 and the pools' balances in tokens. A pool's balance is told by asking the token for it: the one word that this reads and that
-asking for a stranger does not read, and only where it moved as the balance did, so that nothing else can hide in it. Where more
-is kept with a balance, the words are carried without what the order moved, and only if the token then tells the balance from
-before.
+asking for a stranger does not read, and only where it moved as the balance did, so that nothing else can hide in it: by as much,
+or as shares do, of which any part is as much of the balance.
 Source: ONC-29.
 """
 
@@ -23,16 +22,19 @@ from chain.evm import Executed, LocalCall, LocalEvm, NotCovered
 from chain.evm.execute import Write
 from chain.network import Network
 from chain.pools import NATIVE, PoolGraph
-from chain.simulate import BALANCE, TRANSFER_TOPIC, Handle, Simulated, Simulation, SlotWrite, lens_of, slot_override
-from chain.words import WORD_MAX, Place, Word
+from chain.simulate import BALANCE, TRANSFER_TOPIC, Handle, Simulated, Simulation, lens_of
+from chain.words import Place, Word
 from ledgers.errors import ChainFault
 
 WORDS_MAX = 512
 """Words that one order may leave different beside the market's."""
 ASKED_MAX = 64
 """Balances of pools that are asked for in one order."""
+PARTS = 8
+"""A pool's word of shares may move by this part otherwise than its balance."""
+PART_WHOLE = 2**64
 ROUNDING_RAW = 4
-"""Shares that a pool's word may move by otherwise than its balance, both being rounded."""
+"""Token units by which the balance of a part of the shares may differ from that part of the balance."""
 VIEW_GAS = 2_000_000
 POOL_SWAPS = frozenset(
     keccak(text=signature)[:4]
@@ -43,10 +45,6 @@ POOL_SWAPS = frozenset(
     )
 )
 """Selectors of the swaps of v2 and v3 pools and of the v4 manager."""
-
-
-Balances = dict[Place, int | None]
-"""Words that hold balances of the market: what is carried of each, none where it is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +60,6 @@ class Untold:
     """Why that is not known."""
 
     reason: str
-
-
-UNTOLD_BALANCE = Untold("not told: more than a pool's balance is kept in its words")
 
 
 class Market:
@@ -88,6 +83,11 @@ class Market:
 
     def keeps_ether(self, address: str) -> bool:
         return self.holds_tokens(address) or address == self._weth
+
+    def weighs_tokens(self, address: str) -> bool:
+        """Whether a pool holds what it has to its own count of it, so that one without the other makes no sense."""
+        pool = self._graph.pools.get(address)
+        return pool is not None and pool.venue == "v2"
 
     def wrote(self, write: Write, *, positions: bool) -> bool:
         """Whether a word is the market's by its contract; with `positions` what opens and closes them is too."""
@@ -131,7 +131,7 @@ async def told(evm: LocalEvm, market: Market, asked: Asked, executed: Executed, 
     pairs = list(dict.fromkeys(pair for call in calls for pair in (*_paid(call, market), *_crossed(call, market, asked))))
     if len(pairs) > ASKED_MAX:
         return Untold(f"not told: it moves more than {ASKED_MAX} balances of pools")
-    balances = await _balance_words(evm, asked, executed, pairs)
+    balances = await _balance_words(evm, market, asked, executed, pairs)
     if isinstance(balances, Untold):
         return balances
     after = _after(calls, market, asked, balances)
@@ -148,7 +148,7 @@ async def told(evm: LocalEvm, market: Market, asked: Asked, executed: Executed, 
     return Told(words, limit)
 
 
-def _after(calls: Sequence[LocalCall], market: Market, asked: Asked, balances: Balances) -> dict[Place, int]:
+def _after(calls: Sequence[LocalCall], market: Market, asked: Asked, balances: frozenset[Place]) -> dict[Place, int]:
     """What words and purses beside the market's hold in the end."""
     found: dict[Place, int] = {}
     for call in calls:
@@ -159,7 +159,7 @@ def _after(calls: Sequence[LocalCall], market: Market, asked: Asked, balances: B
         for account in call.accounts:
             if account.balance[0] != account.balance[1] and account.address not in _payers(asked) and not market.keeps_ether(account.address):
                 found[account.address, BALANCE] = account.balance[1]
-    return found | {place: value for place, value in balances.items() if value is not None}
+    return found
 
 
 def _payers(asked: Asked) -> frozenset[str]:
@@ -193,12 +193,15 @@ def _crossed(call: LocalCall, market: Market, asked: Asked) -> Iterator[tuple[st
                 yield token, holder
 
 
-async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs: Sequence[tuple[str, str]]) -> Balances | Untold:
-    """Where tokens keep the balances of the market's holders."""
+async def _balance_words(
+    evm: LocalEvm, market: Market, asked: Asked, executed: Executed, pairs: Sequence[tuple[str, str]]
+) -> frozenset[Place] | Untold:  # fmt: skip
+    """Where tokens keep the balances of the market's holders, as far as these words hold nothing else."""
     if not pairs:
-        return {}
+        return frozenset()
+    reader = asked.simulation.network.reader
     strangers = list(dict.fromkeys(token for token, _ in pairs))
-    questions = [*pairs, *((token, asked.simulation.network.reader) for token in strangers)]
+    questions = [*pairs, *((token, reader) for token in strangers)]
     block, first = asked.sent[0]
     last = asked.sent[-1][1]
     blocks = deepcopy(executed.blocks[: block + 1])
@@ -212,104 +215,43 @@ async def _balance_words(evm: LocalEvm, asked: Asked, executed: Executed, pairs:
     before, after = row[first : first + len(views)], row[len(row) - len(views) :]
     changed = {(write.contract, write.slot): write for write in _net(executed, asked)}
     unknown = {token: _read(after[len(pairs) + at]) for at, token in enumerate(strangers)}
-    words: dict[Place, int | None] = {}
-    odd: list[_Kept] = []
-    for pair, was, now in zip(pairs, before, after, strict=False):
-        own = {place: changed[place] for place in _read(now) - unknown[pair[0]] if place in changed}
-        told, then = _balance(was), _balance(now)
-        if not own or told is None or then is None:
-            continue
-        kept = _Kept(*pair, own, then)
-        if kept.moved_alike(told):
-            words |= dict.fromkeys(own)
-        else:
-            odd.append(kept)
-    return await _apart(evm, asked, executed, words, odd) if odd else words
+    words, shares = set[Place](), dict[Place, int]()
+    for at, (token, holder) in enumerate(pairs):
+        own = [place for place in _read(after[at]) - unknown[token] if place in changed]
+        if len(own) == 1 and _moved_by_as_much(changed[own[0]], before[at], after[at]):
+            words.add(own[0])
+        elif len(own) == 1 and _moved_in_proportion(changed[own[0]], before[at], after[at]):
+            shares[own[0]] = at
+    words |= await _shares(evm, asked, blocks, [questions[at] for at in shares.values()], {place: changed[place].after for place in shares})
+    for at, (_, holder) in enumerate(pairs):
+        own = [place for place in _read(after[at]) - unknown[pairs[at][0]] if place in changed]
+        if own and not words.issuperset(own) and market.weighs_tokens(holder) and before[at].data != after[at].data:
+            return Untold("not told: where a pool's balance is kept")
+    return frozenset(words)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A balance of the market's and the words that changed with it, which may hold something else too."""
+async def _shares(evm: LocalEvm, asked: Asked, blocks: list[dict[str, Any]], pairs: Sequence[tuple[str, str]], words: Mapping[Place, int]) -> set[Place]:
+    """Which of some words count shares and nothing else: a part of the word is as much of the balance. `pairs` are whose balances they are.
 
-    token: str
-    holder: str
-    own: Mapping[Place, Write]
-    now: int
-
-    def moved_alike(self, was: int) -> bool:
-        """Whether a single word moved as the balance did, by a whole number of times as much; or in proportion, where it counts shares."""
-        if len(self.own) != 1 or self.now == was:
-            return False
-        (write,), grew = self.own.values(), self.now - was
-        by = write.after - write.before
-        times = _times(by, grew)
-        return times >= 1 and by == times * grew or times in (0, 1) and abs(by * was - write.before * grew) <= ROUNDING_RAW * max(was, write.before)
-
-    def as_before(self) -> dict[Place, int]:
-        return {place: write.before for place, write in self.own.items()}
-
-    def unmoved(self, was: int) -> Iterator[dict[Place, int]]:
-        """The words without what was moved, which may be in any of them and counted in smaller units than the balance is."""
-        grew = self.now - was
-        for place, write in self.own.items():
-            for times in dict.fromkeys((1, max(_times(write.after - write.before, grew), 1))):
-                if 0 <= (value := write.after - times * grew) <= WORD_MAX:
-                    yield {other: each.after for other, each in self.own.items()} | {place: value}
-
-
-async def _apart(evm: LocalEvm, asked: Asked, executed: Executed, words: Balances, odd: Sequence[_Kept]) -> Balances | Untold:
-    """The same with words that hold more than a balance, as far as the token tells through them what it would tell without what was moved."""
-    unmoved = await _told_with(evm, asked, executed, [(each, each.as_before()) for each in odd])
-    if isinstance(unmoved, Untold):
-        return unmoved
-    tries: list[tuple[_Kept, dict[Place, int]]] = []
-    for each, was in zip(odd, unmoved, strict=True):
-        if was is None:
-            return UNTOLD_BALANCE
-        if each.moved_alike(was):
-            words |= dict.fromkeys(each.own)
-        else:
-            tries += [(each, tried) for tried in each.unmoved(was)]
-    told = await _told_with(evm, asked, executed, tries)
-    if isinstance(told, Untold):
-        return told
-    for each, was in zip(odd, unmoved, strict=True):
-        fitting = [tried for (of, tried), balance in zip(tries, told, strict=True) if of is each and balance == was]
-        if fitting:
-            words |= fitting[0]
-        elif not each.own.keys() <= words.keys():
-            return UNTOLD_BALANCE
-    return words
-
-
-async def _told_with(
-    evm: LocalEvm, asked: Asked, executed: Executed, tries: Sequence[tuple[_Kept, dict[Place, int]]]
-) -> list[int | None] | Untold:
-    """What tokens tell of balances after the order, each with some words set otherwise."""
-    if not tries:
-        return []
-    block, last = asked.sent[-1]
-    blocks = deepcopy(executed.blocks[: block + 1])
-    blocks[block]["calls"] = blocks[block]["calls"][: last + 1]
-    header = blocks[block]["blockOverrides"]
-    for each, tried in tries:
-        header = header | {name: hex(int(header[name], 16) + 1) for name in ("number", "time")}
-        there: dict[str, Any] = {"blockOverrides": header, "stateOverrides": slot_override([SlotWrite(*place, value) for place, value in tried.items()])}
-        there["calls"] = [_view(there, each.token, each.holder, asked.simulation)]
-        blocks.append(there)
-    found = await evm.run_blocks(asked.simulation.pin.block_hash, blocks, proven=False)
-    if isinstance(found, NotCovered):
-        return Untold(f"not told: {found.reason}"[:120])
-    return [_balance(view) for row in found.calls[block + 1 :] for view in row]
-
-
-def _times(by: int, grew: int) -> int:
-    """How many times as much as a balance its word moved by, to the nearest whole number."""
-    return (2 * by + grew) // (2 * grew) if grew else 0
-
-
-def _balance(view: LocalCall) -> int | None:
-    return calldata.uint_at(view.data, 0) if view.ok else None
+    The part is one that nobody foresees, so that no field beside the shares comes out even."""
+    if not words:
+        return set()
+    whole = deepcopy(blocks[-1])
+    head = whole["blockOverrides"]
+    head |= {name: hex(int(head[name], 16) + 1) for name in ("number", "time")}
+    whole["stateOverrides"] = {}
+    whole["calls"] = [_view(whole, token, owner, asked.simulation) for token, owner in pairs]
+    less, part = deepcopy(whole), PART_WHOLE // 4 + int.from_bytes(keccak(hexstr=asked.simulation.pin.block_hash)) % (PART_WHOLE // 4)
+    for (contract, slot), value in words.items():
+        less["stateOverrides"].setdefault(contract, {}).setdefault("stateDiff", {})[slot] = f"0x{value * part // PART_WHOLE:064x}"
+    found = [await evm.run_blocks(asked.simulation.pin.block_hash, deepcopy([*blocks, each]), proven=False) for each in (whole, less)]
+    if any(isinstance(each, NotCovered) for each in found):
+        return set()
+    now, then = ([_amount(view) for view in each.calls[-1]] for each in found if isinstance(each, Executed))
+    return {
+        place for (place, word), one, other in zip(words.items(), now, then, strict=True)
+        if one and other and abs(one * part // PART_WHOLE - other) <= ROUNDING_RAW + one // word
+    }  # fmt: skip
 
 
 def _view(block: dict[str, Any], token: str, owner: str, simulation: Simulation) -> dict[str, str]:
@@ -333,6 +275,28 @@ def _net(executed: Executed, asked: Asked) -> Iterable[Write]:
 
 def _read(view: LocalCall) -> set[Place]:
     return {(read.contract, read.slot) for read in view.reads}
+
+
+def _amount(view: LocalCall) -> int | None:
+    return calldata.uint_at(view.data, 0) if view.ok else None
+
+
+def _moved_by_as_much(write: Write, before: LocalCall, after: LocalCall) -> bool:
+    """Whether a word moved by as much as the balance did, shifted or not."""
+    was, now = _amount(before), _amount(after)
+    if was is None or now is None or was == now:
+        return False
+    by, grew = write.after - write.before, now - was
+    return by % grew == 0 and (times := by // grew) > 0 and times & (times - 1) == 0
+
+
+def _moved_in_proportion(write: Write, before: LocalCall, after: LocalCall) -> bool:
+    """Whether a word moved about as the balance did, as where it counts shares of a total that moved too."""
+    was, now = _amount(before), _amount(after)
+    if was is None or now is None or was == now:
+        return False
+    left, right = write.after * was, write.before * now
+    return abs(left - right) * PARTS <= min(left, right)
 
 
 def refused(fault: ChainFault) -> Untold:

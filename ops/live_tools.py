@@ -17,15 +17,17 @@ from typing import Any
 import orjson
 
 from chain.market import at_newest
+from chain.words import merged
 from harnesses.question import Question
 from harnesses.tools import ToolAnswer, ToolSpec
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
 from ledgers.money import TokenRaw, Wei
+from ops.lent import NO_SLOT, lent
 from ops.live_market import LiveMarket, Look
 from referee.onchain import tool_answers, toolbox
-from referee.onchain.board import Desk
+from referee.onchain.board import Desk, header_of_pin
 from referee.onchain.book import Book, Holding
 from referee.onchain.credit import ROUTER, carried, exit_reserve_wei
 from referee.onchain.events import HEADLINE, BoardTaken, GateTaken, OrderAsked, OrderNotFilled, OrderRefused, Pin
@@ -89,10 +91,23 @@ class LiveTools:
             return await self._boarded(asked, book, wallet, await self.desk.pin(), tick)
 
     async def _boarded(self, asked: OrderAsked, book: Book, wallet: str, pin: Pin, tick: int | None) -> tuple[Event, ...]:
-        books = {book.ledger: carrying(self.rules, asked, book, pin)}
+        books = {book.ledger: await self._carrying(asked, book, wallet, pin)}
         place = NO_TICK if tick is None else tick
         desk = self.desk.decision("quote", wallet, place, pin, self.desk.clock.now_ms(), books, rivals=tick is not None)
         return (await desk.order(asked, books)).events
+
+    async def _carrying(self, asked: OrderAsked, book: Book, wallet: str, pin: Pin) -> Book:
+        """The book with as much more as the order needs, so that any size can be quoted. Raises: ChainFault."""
+        able = carrying(self.rules, asked, book, pin)
+        if able.holdings == book.holdings or asked.amount_raw is None:
+            return able
+        try:
+            word = await lent(self.desk, wallet, asked.token, int(asked.amount_raw), header_of_pin(pin))
+        except ChainFault as fault:
+            if fault.reason != NO_SLOT:
+                raise
+            return able  # its sale is quoted as one that nobody can try
+        return replace(able, words=merged(able.words, (word,)), told=able.told | {asked.token})
 
     async def round_trip(self, token: str, look: Look) -> RoundTrip:
         """Buy a little of a token and sell it at once, tried once for each block. Raises: ChainFault."""

@@ -16,15 +16,14 @@ from chain.network import Network
 from chain.pools import PoolGraph
 from chain.rpc import Lane, RpcDoor
 from chain.tokens import TokenFacts, read_facts
-from chain.trade import Purse
-from chain.words import Word, look
 from ledgers.clock import Clock
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.identity import sha256_hex
-from ledgers.money import TokenRaw, Wei, mul_div_ceil
+from ledgers.money import TokenRaw, Wei
 from ops.assembly import desk_of, lanes, network_named, probed
 from ops.home_chain import DEVNET
+from ops.lent import GAS_PURSE_WEI, lent
 from ops.rival_routers import rivals_of
 from ops.settings import Settings
 from referee.onchain.board import Desk, header_of_pin
@@ -38,9 +37,6 @@ ROBINHOOD = "robinhood"
 NOBODY = "0x" + sha256_hex(b"who asks for a board outside any window")[24:]
 """The wallet that questions are asked for; nobody holds a key to it."""
 ORDER_ID_RUN = "question"
-SHARES_PROBED = 10**24
-GAS_PURSE_WEI = Wei(10**18)
-"""ETH that a seller is given for gas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,19 +76,7 @@ class Onlooker:
 
     async def _holding(self, token: str, amount_raw: int) -> Book:
         """A book that holds so many token units, put there by the word that the token keeps a balance in. Raises: ChainFault."""
-        header = header_of_pin(self.pin)
-        slot = await self.desk.slots.of(token, NOBODY, header)
-        if slot is None:
-            raise ChainFault("slot", "where the token keeps balances is not known; no sale of it can be tried for somebody who never bought")
-        write = slot.write(amount_raw)
-        if slot.shares:
-            purse = Purse(NOBODY, int(GAS_PURSE_WEI), (slot.write(SHARES_PROBED),))
-            amount = await self.desk.amount(purse, token, header)
-            if not amount:
-                raise ChainFault("slot", "the token does not tell what its shares come to; no sale of it can be tried")
-            write = slot.write(mul_div_ceil(amount_raw, SHARES_PROBED, amount))
-        chain = await look(self.rpc, (Word(write.contract, write.slot, 0, write.value),), header)
-        word = Word(write.contract, write.slot, chain[write.contract, write.slot], write.value)
+        word = await lent(self.desk, NOBODY, token, amount_raw, header_of_pin(self.pin))
         return Book("", GAS_PURSE_WEI, (Holding(token, TokenRaw(amount_raw), False, ""),), frozenset(), words=(word,), told=frozenset({token}))
 
 

@@ -71,7 +71,7 @@ MONEY = (
 FLOATS_ALLOWED: dict[str, str] = {}
 """Modules of MONEY that may use floats, and why."""
 
-AWAITING = ("run.py", "board.py", "decision_desk.py", "rival_desk.py", "crossing.py", "witnessing.py", "recording.py", "following.py", "valuing.py", "further_desk.py", "liquidity_desk.py", "positions_followed.py")
+AWAITING = ("run.py", "board.py", "decision_desk.py", "rival_desk.py", "crossing.py", "witnessing.py", "recording.py", "following.py", "valuing.py", "further_desk.py", "liquidity_desk.py", "positions_followed.py", "telling.py")
 """The modules of a bench that may await: the run with what it appends through and what runs beside it, and the desks."""
 
 BANNED_NAMES = ("util", "utils", "helper", "helpers", "common", "misc", "base", "core", "manager", "managers", "handler", "handlers")

@@ -15,18 +15,21 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from chain.balance_slot import SlotBook
 from chain.devnet.calls import Tx
 from chain.devnet.devnet import Devnet
 from chain.devnet.kinds import SPEND_WEI, Expected, Outcome
 from chain.devnet.zoo import ROUTES, ZOO, ZooToken
+from chain.header import header_of
 from chain.network import Network, load_network
 from chain.pools import NATIVE, PoolGraph, discover, read_states
 from chain.rpc import Lane, RpcDoor
+from chain.words import Word
 from ledgers.clock import SystemClock
 from ledgers.money import TokenRaw, Wei
 from ledgers.report import Basis, Column, Table
 from referee.onchain.board import Desk
-from referee.onchain.book import Book, Holding
+from referee.onchain.book import Book, Holding, word_of
 from referee.onchain.decision_desk import Refereed
 from referee.onchain.events import (
     HEADLINE,
@@ -42,7 +45,6 @@ from referee.onchain.events import (
     Row,
     RouteReverted,
     RouteSimulated,
-    WordKept,
 )
 from referee.onchain.rules import DEFAULT
 
@@ -114,12 +116,13 @@ class Truth:
         graph.states.update(self.whole.states)
         return graph
 
-    async def _referee(self, token: str, route: str, asked: OrderAsked, holdings: tuple[Holding, ...], kept: tuple[tuple[str, WordKept], ...] = ()) -> Refereed:
+    async def _referee(self, token: str, route: str, asked: OrderAsked, holdings: tuple[Holding, ...], words: tuple[Word, ...] = ()) -> Refereed:
         clock = SystemClock()
         head = self.chain.node.call("eth_getBlockByNumber", ["latest", False])
         offset_ms = int(head["timestamp"], 16) * 1_000 - clock.now_ms()
         desk = Desk(self.door, self.network, self._graph(token, route), DEFAULT, clock, offset_ms)
-        books = {ledger: Book(ledger, Wei(PURSE_WEI), holdings, frozenset(), kept=kept) for ledger in LEDGERS}
+        told = frozenset({token} if words else ())
+        books = {ledger: Book(ledger, Wei(PURSE_WEI), holdings, frozenset(), words=words, told=told) for ledger in LEDGERS}
         pin: Pin = await desk.pin()
         return await desk.decision("truth", WALLET, 0, pin, clock.now_ms(), books).order(asked, books)
 
@@ -157,8 +160,9 @@ class Truth:
         bought = await self._referee(token, route, _asked("buy", token), ())
         self.chain.revert(here)
         holding = self._come_by(odd, token, bought, STRANGER)
+        words = _words(bought) or await self._balance_like(token, STRANGER)
         self.chain.mine()
-        refereed = await self._referee(token, route, _asked("sell", token), (holding,), _kept(token, bought))
+        refereed = await self._referee(token, route, _asked("sell", token), (holding,), words)
         self.chain.revert(start)
         self.chain.fund(WALLET, 2 * PURSE_WEI)
         self._come_by(odd, token, bought, WALLET)
@@ -172,13 +176,21 @@ class Truth:
         if odd.buyable and row is not None:
             for tx in _transactions(bought):
                 self.chain.send(replace(tx, sender=buyer, data=tx.data.replace(WALLET[2:], buyer[2:])))
-            units, shares = int(row.units_raw or 0), next(event.shares for event in bought.events if isinstance(event, BoardTaken))
+            units = int(row.units_raw or 0)
         else:
-            units, shares = odd.supply_raw // 5_000 or 1, False
+            units = odd.supply_raw // 5_000 or 1
             keeper = self.chain.deployment.cast.zookeeper
             data = "0xa9059cbb" + "0" * 24 + buyer[2:] + f"{units:064x}"
             self.chain.send(Tx(sender=keeper, to=token, data=data, gas=6_000_000))
-        return Holding(token, TokenRaw(units), shares, _exit_cause(bought))
+        return Holding(token, TokenRaw(units), False, _exit_cause(bought))
+
+    async def _balance_like(self, token: str, other: str) -> tuple[Word, ...]:
+        """The word of a balance that no buy brought about, as another holder has it; none where it is not found."""
+        slots, pin = SlotBook(self.door), header_of(self.chain.node.call("eth_getBlockByNumber", ["latest", False]))
+        own, theirs = [await slots.of(token, owner, pin) for owner in (WALLET, other)]
+        if own is None or theirs is None:
+            return ()
+        return (Word(own.contract, own.slot, 0, int(self.chain.node.call("eth_getStorageAt", [theirs.contract, theirs.slot, "latest"]), 16)),)
 
     # --- the chain's side -------------------------------------------------------------------------------------------
 
@@ -216,9 +228,10 @@ def _exit_cause(bought: Refereed) -> str:
     return gate.exit_cause if gate else ""
 
 
-def _kept(token: str, bought: Refereed) -> tuple[tuple[str, WordKept], ...]:
-    """What the buy wrote about its buyer, as a book keeps it."""
-    return tuple((token, word) for gate in refereed_gates(bought)[:1] for word in gate.kept)
+def _words(bought: Refereed) -> tuple[Word, ...]:
+    """What the buy wrote, as a book carries it, whether or not it was then refused."""
+    row = _best(bought)
+    return tuple(word_of(word) for word in row.kept) if row else ()
 
 
 def refereed_gates(refereed: Refereed) -> list[GateTaken]:
@@ -269,8 +282,10 @@ def _compared(events: tuple, fill: FillCredited, executed: Executed | None, side
     if executed is None or not executed.ok:
         return Expected(Outcome.EQUAL, "really reverts"), fill.route
     arrived = executed.token_raw if side == "buy" else executed.eth_raw
-    gas = (row.swap_gas, row.approve_gas) == (executed.gas_used[-1], sum(executed.gas_used[:-1]))
-    if arrived == int(fill.arrival_raw) and gas:
+    charged, used = (row.swap_gas, row.approve_gas), (executed.gas_used[-1], sum(executed.gas_used[:-1]))
+    if arrived == int(fill.arrival_raw) and charged[0] > used[0] and charged[1] == used[1]:
+        return Expected(Outcome.GAS_ABOVE), f"{arrived}, gas {row.swap_gas} + {row.approve_gas}, really {used[0]}"
+    if arrived == int(fill.arrival_raw) and charged == used:
         return Expected(Outcome.EQUAL), f"{arrived}, gas {row.swap_gas} + {row.approve_gas}"
     return Expected(Outcome.EQUAL, "differs"), f"credited {fill.arrival_raw} gas {row.swap_gas}+{row.approve_gas}, really {arrived} gas {executed.gas_used}"
 

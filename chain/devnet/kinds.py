@@ -23,6 +23,8 @@ class Outcome(StrEnum):
 
     EQUAL = "EQUAL"
     """What is credited is, to the wei, what really executing it brings."""
+    GAS_ABOVE = "GAS_ABOVE"
+    """The same arrives, and more gas is charged than is really used, since others wrote words of the wallet's."""
     REVERTS_ON_BOTH = "REVERTS_ON_BOTH"
     REFUSED = "REFUSED"
     UNPROVABLE = "UNPROVABLE"
@@ -41,8 +43,11 @@ EQUAL = Expected(Outcome.EQUAL)
 REVERTS = Expected(Outcome.REVERTS_ON_BOTH)
 FLAGGED = Expected(Outcome.REFUSED, "gate_flagged")
 UNREAD = Expected(Outcome.REFUSED, "gate_unknown")
-SLOT = Expected(Outcome.UNPROVABLE, "slot")
-HOLDER_STATE = Expected(Outcome.UNPROVABLE, "holder_state")
+GAS_ABOVE = Expected(Outcome.GAS_ABOVE)
+UNTOLD = Expected(Outcome.UNPROVABLE, "words_untold")
+SHARED = Expected(Outcome.UNPROVABLE, "shared_state")
+CHANCE = Expected(Outcome.UNPROVABLE, "chance")
+POOL_UNKNOWN = Expected(Outcome.UNPROVABLE, "not told: where a pool's balance is kept")
 NO_POOL = Expected(Outcome.NO_POOL)
 
 
@@ -162,7 +167,7 @@ def _refusing() -> Iterator[Kind]:
     yield coin("gas_aware", "GasAware", "sells only with more gas left than anybody would send", buy=FLAGGED, sell=REVERTS)
     yield coin("parent_aware", "ParentAware", "sells only where the parent block has no hash", buy=FLAGGED, sell=REVERTS)
     yield coin("blacklist", "Blacklist", "its owner can list accounts, and listed none", False)
-    yield coin("blacklist_on_buy", "Blacklist", "lists every buyer at the buy", True, buy=FLAGGED, sell=HOLDER_STATE)
+    yield coin("blacklist_on_buy", "Blacklist", "lists every buyer at the buy", True, buy=FLAGGED, sell=REVERTS)
     yield coin("pausable", "Pausable", "not paused")
     yield coin("pausable_paused", "Pausable", "paused once the pools were there", after=(ZooCall("pause(bool)", (True,)),),
                buy=REVERTS, sell=REVERTS, buyable=False)  # fmt: skip
@@ -173,7 +178,7 @@ def _refusing() -> Iterator[Kind]:
                pools=(V2, V3), buy=FLAGGED, sell=REVERTS)  # fmt: skip
     yield coin("poor_only", "Purses", "only who has less than 0.01 ETH may sell", False, buy=FLAGGED, sell=REVERTS)
     yield coin("rich_only", "Purses", "only who has more than 0.01 ETH may sell", True)
-    yield coin("chance", "Chance", "up to 10 % of a trade, by the block's random word", buy=HOLDER_STATE, sell=HOLDER_STATE)
+    yield coin("chance", "Chance", "up to 10 % of a trade, by the block's random word", buy=UNREAD, sell=CHANCE)
     yield coin("eoa_only", "EoaOnly", "moves for the sender of the transaction only, and to no contract but pools", pools=(V2, V3))
 
 
@@ -187,16 +192,13 @@ def _limited() -> Iterator[Kind]:
 def _holder_states() -> Iterator[Kind]:
     yield coin("cooldown_block", "CooldownBlock", "no sale in the block of the holder's last buy")
     yield coin("cooldown_1s", "CooldownTime", "no sale within 1 s of the holder's last buy", 1)
-    yield coin("cooldown_60s", "CooldownTime", "no sale within 60 s of the holder's last buy", 60, buy=UNREAD, sell=HOLDER_STATE)
-    yield coin("stamped", "Stamped", "stamps both holders of a transfer: only the gas depends on it",
-               buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
-    yield coin("early_seller", "EarlySeller", "25 % of a sale, falling to nothing in an hour since the holder's first buy", 3_600,
-               buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
-    yield coin("registered_buyers", "RegisteredBuyers", "only who bought from a pool may sell", pools=(V2, V3),
-               buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
-    yield coin("sell_once", "SellOnce", "a holder's second sale reverts", buy=HOLDER_STATE, sell=HOLDER_STATE)
-    yield coin("sale_count", "TradeCount", "each further sale of a holder is taxed 10 % more", 0, 1_000, buy=HOLDER_STATE, sell=HOLDER_STATE)
-    yield coin("buy_count", "TradeCount", "each further buy of a holder is taxed 10 % more", 1_000, 0, buy=HOLDER_STATE, sell=HOLDER_STATE)
+    yield coin("cooldown_60s", "CooldownTime", "no sale within 60 s of the holder's last buy", 60, buy=UNREAD, sell=REVERTS)
+    yield coin("stamped", "Stamped", "stamps both holders of a transfer: only the gas depends on it")
+    yield coin("early_seller", "EarlySeller", "25 % of a sale, falling to nothing in an hour since the holder's first buy", 3_600)
+    yield coin("registered_buyers", "RegisteredBuyers", "only who bought from a pool may sell", pools=(V2, V3))
+    yield coin("sell_once", "SellOnce", "a holder's second sale reverts")
+    yield coin("sale_count", "TradeCount", "each further sale of a holder is taxed 10 % more", 0, 1_000)
+    yield coin("buy_count", "TradeCount", "each further buy of a holder is taxed 10 % more", 1_000, 0)
     yield coin("loyal", "Loyal", "20 % of a buy by who holds none yet; a later buy cannot be gated without its holding")
 
 
@@ -213,7 +215,7 @@ def _answers() -> Iterator[Kind]:
     yield sheet("balance_doubles", "BalanceDoubles", "tells every holder twice the balance, pools the truth",
                 before=(MARK,), buy=FLAGGED, sell=REVERTS)  # fmt: skip
     yield sheet("balance_reverts", "BalanceReverts", "does not tell a holder's balance",
-                before=(MARK,), pools=(V2, V3), buy=UNREAD, sell=SLOT, apart={("v2/weth", "buy"): REVERTS})  # fmt: skip
+                before=(MARK,), pools=(V2, V3), buy=UNREAD, sell=UNTOLD, apart={("v2/weth", "buy"): REVERTS})  # fmt: skip
     yield sheet("balance_max", "BalanceMax", "tells 2^256 − 1 to who holds nothing",
                 before=(MARK,), pools=(V2, V3), apart={("v2/weth", "buy"): REVERTS, ("v3/weth", "buy"): UNREAD})  # fmt: skip
 
@@ -222,14 +224,14 @@ def _layouts() -> Iterator[Kind]:
     yield sheet("namespaced_proxy", "NamespacedProxy", "ERC-7201 storage behind an EIP-1967 proxy", pools=(V2, V3))
     yield sheet("stored_elsewhere", "StoredElsewhere", "balances in another contract", pools=(V2, V3))
     yield sheet("packed_flag", "PackedFlag", "the top bit of a balance's word is a flag")
-    yield sheet("packed_high", "PackedHigh", "a time above the balance in its word")
+    yield sheet("packed_high", "PackedHigh", "a time above the balance in its word", buy=POOL_UNKNOWN, sell=POOL_UNKNOWN)
     yield sheet("packed_middle", "PackedMiddle", "the balance in the middle of its word, a counter below")
     yield sheet("packed_sales", "PackedSales", "a count of the holder's sales above the balance in its word, by which they are taxed",
-                before=(MARK,), buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
-    yield sheet("two_mappings", "TwoMappings", "a balance is the sum of two mappings, of which an override fills the one that buys do not",
-                buy=HOLDER_STATE, sell=HOLDER_STATE)  # fmt: skip
-    yield sheet("checkpointed", "Checkpointed", "a balance is its last checkpoint", pools=(V2, V3), buy=SLOT, sell=SLOT)
-    yield sheet("masked", "Masked", "balances under a mask that differs by account", buy=SLOT, sell=SLOT)
+                before=(MARK,), buy=POOL_UNKNOWN, sell=POOL_UNKNOWN)  # fmt: skip
+    yield sheet("two_mappings", "TwoMappings", "a balance is the sum of two mappings, half in each", buy=POOL_UNKNOWN, sell=POOL_UNKNOWN)
+    yield sheet("checkpointed", "Checkpointed", "a balance is its last checkpoint", pools=(V2, V3), buy=POOL_UNKNOWN, sell=POOL_UNKNOWN,
+                apart={("v3/weth", "buy"): EQUAL, ("v3/weth", "sell"): GAS_ABOVE})  # fmt: skip
+    yield sheet("masked", "Masked", "balances under a mask that differs by account", buy=POOL_UNKNOWN, sell=POOL_UNKNOWN)
 
 
 def _rebases() -> Iterator[Kind]:
@@ -237,7 +239,7 @@ def _rebases() -> Iterator[Kind]:
     yield sheet("shares", "Shares", "holders own shares of a total, rebased by 7 %", before=grown)
     yield sheet("gons", "Gons", "holders own fragments of a fixed number, rebased by 7 %", before=grown)
     yield sheet("interest", "Interest", "balances grow by the second, 1 % in a year")
-    yield sheet("reflection", "Reflection", "2 % of each transfer goes to all holders")
+    yield sheet("reflection", "Reflection", "2 % of each transfer goes to all holders", sell=SHARED)
 
 
 def _costly() -> Iterator[Kind]:

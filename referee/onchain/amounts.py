@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from chain import calldata
 from chain.header import Header
 from chain.network import Network
-from chain.simulate import AMOUNT_MAX, Simulated, Simulation, SimulationRefused, answered
+from chain.rpc import RpcRefused
+from chain.simulate import AMOUNT_MAX, Simulated, Simulation, SimulationRefused, answered, slot_override
 from chain.trade import BALANCE_READ_MAX, UNREPEATABLE, Purse, repeated, shown_wei
 from ledgers.errors import ChainFault
 
@@ -51,3 +53,17 @@ class Amounts:
                 continue
             told[token] = amount if amount < AMOUNT_MAX else None
         return told
+
+
+class AmountByCall:
+    """The same of one token by a plain call, for a node that cannot simulate; it knows of nothing that was filled before."""
+
+    def __init__(self, network: Network, pin: Header, purse: Purse, token: str) -> None:
+        call = {"from": network.reader, "to": token, "data": calldata.balance_of(purse.wallet)}
+        self.request: tuple[str, list[Any]] = ("eth_call", [call, {"blockHash": pin.block_hash}, slot_override(purse.writes)])
+
+    def heard(self, answer: Any) -> int | None:
+        """Token units; none where the token does not tell, or tells what cannot be."""
+        data = b"" if isinstance(answer, RpcRefused) else calldata.hex_bytes(answer)
+        amount = calldata.uint_at(data, 0) if len(data) >= 32 else None
+        return amount if amount is not None and amount < AMOUNT_MAX else None

@@ -303,10 +303,10 @@ def _outcome(board: BoardTaken, gates: Gates, judged: Judgement, ledgers: Ledger
 
 
 def _spent(board: BoardTaken, row: Row, units: int) -> TokenRaw:
-    """Wei or token units given."""
+    """Wei or token units given; a claim is for the whole size, whatever the book counts for it."""
     if board.side == "sell" and row.sold_raw is not None and row.status == PROVEN:
         return row.sold_raw
-    return board.size_raw if board.side == "buy" or board.shares else TokenRaw(units)
+    return board.size_raw if board.side == "buy" or board.shares or row.status != PROVEN else TokenRaw(units)
 
 
 def _buy_entry(board: BoardTaken, row: Row, units: int, ledgers: Ledgers) -> Entry:

@@ -24,6 +24,7 @@ from chain.written import Market
 from ledgers.errors import ChainFault
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
+from referee.onchain.amounts import AmountByCall
 from referee.onchain.book import EXIT_UNPROVEN, UNTOLD, Book
 from referee.onchain.credit import carried, exit_reserve_wei, not_filled, refusal, settle
 from referee.onchain.decision import CLOSE_LP, OPEN_LP
@@ -63,9 +64,11 @@ class DecisionDesk:
         self._prefix: dict[str, tuple[Tx, ...]] = {ledger: () for ledger in opening}
         self._claims: dict[tuple[str, str], tuple[int, str]] = {}
         """Token units sold on a claim and its cause, by ledger and token."""
+        self._amounts: dict[tuple[Purse, str], int | None] = {}
+        """What tokens said that a wallet holds, by what it stood on, which ledgers may have in common."""
+        self._telling_tokens: set[tuple[str, str]] = set()
+        """Ledgers and tokens that were asked what is held, which counts for the whole decision, claims or not."""
         self._echo: Echo | None = None
-        self._held: dict[tuple[Purse, str], int | None] = {}
-        """Token units by wallet, as it stood, and token."""
         self._telling = Telling(desk.evm, desk.rpc, Market(desk.network, desk.graph))
         self.filled: dict[str, Route] = {}
         """Routes that headline filled at, by order id."""
@@ -90,7 +93,6 @@ class DecisionDesk:
         boards = [Rows.of(self._desk.network, self._header, variant, self._routes(variant.asked)) for variant in variants]
         looking = self._looking()
         await self._take_rows(boards)
-        await self._tell(boards, order_id, looking)
         events: list[Event] = [*refused]
         blobs: dict[str, bytes] = {}
         if self._desk.compared():
@@ -99,6 +101,7 @@ class DecisionDesk:
                 detail = f"{LANES_DIFFER}: {differing[0].lane} and {differing[0].other} say otherwise of one block, {differing[0].differs}"
                 ledgers = tuple(ledger for rows in boards for ledger in rows.variant.ledgers)
                 return Refereed((*events, not_filled(self._run_id, order_id, ledgers, "fault", detail, self._desk.clock.now_ms())), blobs)
+        await self._tell(boards, order_id, looking)
         gates = await self._gates(order_id, boards)
         for rows, gated in zip(boards, gates, strict=True):
             taken = self._taken(rows, order_id)
@@ -135,8 +138,8 @@ class DecisionDesk:
         """What a ledger would trade."""
         holding, sell = book.held(asked.token), asked.side == "sell"
         purse = self._purse(book.ledger)
-        held_raw = await self._held_raw(purse, book, asked.token) if sell and holding else int(holding.units_raw) if holding else 0
         claimed_raw, claimed_cause = self._claims.get((book.ledger, asked.token), (0, ""))
+        held_raw = await self._held_raw(purse, book, asked.token, claimed_raw) if sell and holding else int(holding.units_raw) if holding else 0
         return Variant(
             (book.ledger,), book, asked,
             size_raw=_size_raw(asked, held_raw),
@@ -159,21 +162,32 @@ class DecisionDesk:
         looking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return looking
 
-    async def _held_raw(self, purse: Purse, book: Book, token: str) -> int:
-        """Token units that a holding comes to now, as the token itself says; the book's own count where it does not say."""
+    async def _held_raw(self, purse: Purse, book: Book, token: str, claimed_raw: int) -> int:
+        """Token units that a holding comes to now, as the token itself says, less what was sold on claims, of which it knows nothing.
+
+        The book's own count where the token does not say, and where its words are untold."""
         holding = book.held(token)
         assert holding is not None
-        if book.unproven(token):
+        if book.unproven(token) and (book.ledger, token) not in self._telling_tokens:
             return int(holding.units_raw)
-        if (purse, token) not in self._held:
-            try:
-                self._held[purse, token] = await self._desk.amount(purse, token, self._header)
-            except ChainFault as fault:
-                if fault.reason != METHOD_MISSING:
-                    raise
-                self._held[purse, token] = None  # a node that cannot simulate still quotes
-        told = self._held[purse, token]
-        return int(holding.units_raw) if told is None else told
+        self._telling_tokens.add((book.ledger, token))
+        if (purse, token) not in self._amounts:
+            self._amounts[purse, token] = await self._told_raw(purse, token)
+        told = self._amounts[purse, token]
+        return int(holding.units_raw) if told is None else max(told - claimed_raw, 0)
+
+    async def _told_raw(self, purse: Purse, token: str) -> int | None:
+        """What a token says that the wallet holds; by a plain call where the node cannot simulate and nothing was filled before."""
+        asked = self._desk.amounts_asked(purse, (token,), self._header)
+        (answer,) = await self._desk.rpc.batch([asked.simulation.request()])
+        try:
+            return asked.heard(answer)[token]
+        except ChainFault as fault:
+            if fault.reason != METHOD_MISSING or purse.prefix:
+                raise
+        plain = AmountByCall(self._desk.network, self._header, purse, token)
+        (answer,) = await self._desk.rpc.batch([plain.request])
+        return plain.heard(answer)
 
     # --- what rows wrote --------------------------------------------------------------------------------------------
 

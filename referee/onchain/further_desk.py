@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from chain import calldata
 from chain.address import derived
+from chain.balance_slot import BalanceSlot
 from chain.candidates import Part
 from chain.header import Header
 from chain.paths import Hop
 from chain.pools import PoolGraph
 from chain.router import Route, Tx, buy_routes, route_of, sell_routes
-from chain.simulate import SlotWrite
+from chain.rpc import RpcRefused
+from chain.simulate import SlotWrite, slot_override
 from chain.trade import REVERTED, UNREPEATABLE, Echo, TradeSimulation, route_txs
 from ledgers.errors import ChainFault
 from ledgers.events import Event
@@ -34,6 +37,8 @@ from referee.onchain.rows import Rows
 from referee.onchain.state import Trade
 from referee.onchain.variant import Variant
 
+SHARES_TRIED_BITS = (112, 176, 240)
+"""Shares that a token is asked the worth of, the fewest first."""
 NOTHING_EARLIER = Echo((), ())
 """Own impact always stands a block later, so that as much time passes between a run's trades as did."""
 Weighed = tuple[Trade, int]
@@ -97,7 +102,19 @@ class FurtherDesk:
         slot = await self.desk.slots.of(trade.token, stand_in_of(trade), header)
         if slot is None:
             raise ChainFault(UNREPEATABLE, f"the sale {trade.order_id} cannot be run again: the balance slot of {trade.token} is not known")
-        return slot.write(2 * max(trade.units_raw, 0 if slot.shares else trade.amount_raw))
+        raw = 2 * max(trade.units_raw, trade.amount_raw)
+        return slot.write(await self._shares(slot, trade, raw, header) if slot.shares else raw)
+
+    async def _shares(self, slot: BalanceSlot, trade: Trade, raw: int, header: Header) -> int:
+        """How many shares a stand-in must have to hold so much, by what the token tells of some. Raises: ChainFault."""
+        asked, at = {"to": trade.token, "data": calldata.balance_of(stand_in_of(trade))}, {"blockHash": header.block_hash}
+        tries = [1 << bits for bits in SHARES_TRIED_BITS]
+        told = await self.desk.rpc.batch([("eth_call", [asked, at, slot_override([slot.write(shares)])]) for shares in tries])
+        for shares, answer in zip(tries, told, strict=True):
+            amount = 0 if isinstance(answer, RpcRefused) else calldata.uint_at(calldata.hex_bytes(answer), 0) or 0
+            if amount:
+                return raw * shares // amount + 1
+        raise ChainFault(UNREPEATABLE, f"the sale {trade.order_id} cannot be run again: {trade.token} does not tell what its shares are worth")
 
 
 class FurtherDecision(DecisionDesk):

@@ -37,14 +37,9 @@ class Gate:
     def __init__(self, network: Network, pin: Header, variant: Variant, buy: Route, row: Row, sales: Sequence[Route], untold: str = "") -> None:
         """Prepare the simulations; `untold` says why what the buy wrote is not known, empty where it is."""
         self._variant, self._buy, self._row, self._untold = variant, buy, row, untold
-        tried = _reverse_first(buy, sales)[:SALES_MAX]
-        self._sales, ways = [], list[frozenset[str]]()
-        for sale in tried:
-            paid = variant.book.approvals & {approval.key for approval in sale.approvals}
-            for left_out in dict.fromkeys((paid, frozenset[str]())):  # what was paid before may no longer stand
-                self._sales.append(sale)
-                ways.append(left_out)
-        self._own = [OwnTrip(network, pin, variant.purse, buy, sale, paid=paid) for sale, paid in zip(self._sales, ways, strict=True)]
+        routes = _reverse_first(buy, sales)[:SALES_MAX]
+        self._sales, self._usual = _by_approvals(routes, variant.book.approvals), len(routes)
+        self._own = [OwnTrip(network, pin, variant.purse, buy, sale, paid=paid) for sale, paid in self._sales]
         self.simulations: list[Simulation] = [trip.simulation for trip in self._own]
         self._look_again = partial(SecondLook, network, pin, variant.purse, buy)
         self._again: SecondLook | None = None
@@ -105,13 +100,14 @@ class Gate:
             return Verdict(UNKNOWN, refused.word), ""
         own = [trip.sale(simulated) for trip, simulated in zip(self._own, done, strict=True)]
         arrivals = {trip.arrival_raw(simulated) for trip, simulated in zip(self._own, done, strict=True)}
-        best = max(range(len(own)), key=lambda index: (own[index].ok, own[index].net_wei, -index))
+        best = max(range(len(own)), key=lambda index: (own[index].ok, index < self._usual, own[index].net_wei, -index))
         board_arrival = int(self._row.arrival_raw or 0)
         differing = next((arrival for arrival in arrivals if arrival != board_arrival), board_arrival)
         verdict = verdict_of(self._variant.size_raw, board_arrival, differing, own[best], rules.gate_loss_bps_max)
         if not own[best].ok and rules.later_blocks is not None and rules.later_s is not None:
-            self._again = self._look_again(self._sales[best], (rules.later_blocks, rules.later_s))
-        return verdict, self._sales[best].label
+            sale, paid = self._sales[best]
+            self._again = self._look_again(sale, (rules.later_blocks, rules.later_s), paid)
+        return verdict, self._sales[best][0].label
 
 
 def _reverse_first(buy: Route, sales: Sequence[Route]) -> list[Route]:
@@ -119,6 +115,12 @@ def _reverse_first(buy: Route, sales: Sequence[Route]) -> list[Route]:
     back = {hop.pool.key for hop in buy.hops}
     pools = {route.label: {hop.pool.key for hop in route.hops} for route in sales}
     return sorted(sales, key=lambda route: (pools[route.label] != back, not pools[route.label] <= back))
+
+
+def _by_approvals(sales: Sequence[Route], paid: frozenset[str]) -> list[tuple[Route, frozenset[str]]]:
+    """Each sale with the approvals that were paid before and stand; and, where there are any, with all of them sent again, should they not."""
+    stood = [(sale, paid & {approval.key for approval in sale.approvals}) for sale in sales]
+    return [*stood, *((sale, frozenset[str]()) for sale, standing in stood if standing)]
 
 
 def _jsonable(answer: Any) -> Any:

@@ -322,7 +322,7 @@ def _status(sale: Sale, claims: bool) -> tuple[str, str]:
     if sale.route is None:
         return "no_route", sale.reason or "no pool reaches this token"
     if not sale.provable:
-        return (UNPROVABLE, sale.cause) if claims else (UNKNOWN, sale.cause)
+        return (UNPROVABLE, sale.cause) if claims and not sale.holding.shares else (UNKNOWN, sale.cause)
     if sale.objection:
         return (UNPROVABLE, sale.objection) if claims else (UNKNOWN, f"{sale.objection}: {sale.worst_wei} wei by the worst reading")
     if sale.route.label in sale.dead:

@@ -260,7 +260,7 @@ class Rows:
         return BoardTaken(
             run_id=run_id, ts_ms=now_ms, order_id=order_id, ledgers=variant.ledgers, side=variant.asked.side,
             token=variant.asked.token, size_raw=TokenRaw(variant.size_raw), size_units_raw=TokenRaw(variant.size_units_raw),
-            shares=False, pin=pin, gas_price_wei=pin.base_fee_wei, arrived_ts_ms=arrived_ts_ms,
+            shares=variant.shares, pin=pin, gas_price_wei=pin.base_fee_wei, arrived_ts_ms=arrived_ts_ms,
             age_ms=max(age_ms, *(row.age_ms for row in rivals if row.status == PROVEN), 0), exit_reserve_wei=exit_reserve, rows=(*self.rows, *rivals),
         )  # fmt: skip
 
@@ -291,7 +291,9 @@ def part_sale(network: Network, pin: Header, variant: Variant, part: Route) -> T
 
 
 def claims_of(variant: Variant, routes: Sequence[Route], routes_of: Callable[[int], tuple[Route, ...]]) -> list[Claim]:
-    """Pair each route of a sale with its quotes for everything claimed so far, with and without this sale."""
+    """Pair each route of a sale with its quotes for everything claimed so far, with and without this sale; shares have no quotes."""
+    if variant.shares:
+        return [Claim(replace(route, quoter=None), None) for route in routes]
     if not variant.claimed_raw:
         return [Claim(route, None) for route in routes]
     sizes = (variant.claimed_raw + variant.size_raw, variant.claimed_raw)

@@ -50,6 +50,13 @@ def _window(rules: Rules) -> tuple[RuleRow, ...]:
     )
 
 
+_CLAIMS = "The headline ledger counts proven rows only, the permissive one any row; an unprovable exit is filled at the quote less gas and tagged."
+_CLAIMS_OF_LANES = (
+    "The headline ledger counts proven rows only, the permissive one any row; an exit that our own lane could not try is filled at the quote less gas and "
+    "tagged, one that nobody can tell on the permissive ledger alone."
+)
+
+
 def _board(rules: Rules) -> tuple[RuleRow, ...]:
     return (
         RuleRow("ONC-05", ENFORCED, rules.board_policy, "001 §2.2", "Every order is quoted live for its exact size on our own router and by rivals, always or only where we have no proven row, as the run pins it; a rival counts only when its own transaction, simulated, is proven."),
@@ -58,7 +65,7 @@ def _board(rules: Rules) -> tuple[RuleRow, ...]:
         RuleRow("ONC-08", ENFORCED, f"{rules.gate_loss_bps_max:,} bps", "001 §2.2", "A buy whose honeypot check is not CLEAR is refused: FLAGGED where the sale reverts or the round trip loses more than this before gas, UNKNOWN where it cannot be told, a cooldown too; outside sources may only worsen it."),
         RuleRow("ONC-09", ENFORCED, "gas ≤ value", "001 §2.2", "A trade whose gas exceeds its value is refused: the spend of a buy, the gross ETH of a sell; equal passes."),
         RuleRow("ONC-10", ENFORCED, "–", "001 §2.2", "The route's own transaction is simulated on a pinned block; credited is what arrives by balance difference; a revert is no fill."),
-        RuleRow("ONC-11", ENFORCED, "–", "001 §2.2, §5.5", "The headline ledger counts proven rows only, the permissive one any row; an unprovable exit is filled at the quote less gas and tagged."),
+        RuleRow("ONC-11", ENFORCED, "–", "001 §2.2, §5.5", _CLAIMS_OF_LANES if rules.lane_claims_only else _CLAIMS),
         RuleRow("ONC-12", ENFORCED, f"every min({_ms(rules.mark_interval_ms_max)}, window / {rules.mark_window_parts}); retried {_ms(rules.liquidation_retry_ms_max)}", "001 §2.2, §4", "Marks after each turn and on the clock; full liquidation by simulation at the end; a fault never counts 0. Hold scores exactly 0."),
     )
 
@@ -96,6 +103,7 @@ def _orders(rules: Rules) -> tuple[RuleRow, ...]:
         RuleRow("ONC-26", ENFORCED, "–", "001 §5.3, §5.7", "No stop, limit or standing orders: refused by name."),
         RuleRow("ONC-27", ENFORCED, f"{rules.exit_reserve_gas_per_holding:,} gas a holding", "001 §2.3.1", "Spend is exact and gas comes on top; a buy leaves gas for every exit; else refused insufficient_eth."),
         RuleRow("ONC-28", ENFORCED, f"within {rules.feed_gap_bps_max} bps of the feed", "001 §2.2", "One stake in wei per window, priced once by the median of pools near the feed; else the window does not open."),
+        RuleRow("ONC-29", ENFORCED if rules.lane_claims_only else RECORDED, "seven readings of a shared word", "ours", "The wallet carries every word that its own transactions wrote beside the market's; where others wrote it too, all readings must agree to the wei, else nobody can tell."),
     )
 
 
@@ -230,6 +238,11 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "ONC-28": (
         "tests/onchain/test_run.py::test_a_window_does_not_open_when_the_feed_disagrees_ONC_28",
+    ),
+    "ONC-29": (
+        "tests/lives/test_told.py::test_no_life_is_told_more_than_it_lives",
+        "tests/lives/test_told.py::test_an_honest_life_is_filled_as_it_is_really_lived",
+        "tests/onchain/test_lives.py::test_onc_10_every_order_of_a_life_is_credited_what_really_living_it_brings_to_the_wei",
     ),
 }
 """Tests by rule; that they exist is itself tested."""

@@ -37,6 +37,12 @@ class Variant:
         return self.size_raw, self.purse.writes, self.purse.prefix, self.held, self.cause, self.claimed_raw
 
     @property
+    def shares(self) -> bool:
+        """Whether the book counts shares, as it did in windows of earlier rules: nobody knows any more what these come to."""
+        holding = self.book.held(self.asked.token)
+        return holding is not None and holding.shares
+
+    @property
     def size_units_raw(self) -> int:
         """What the book counts for the size of a sale: its part of all that it counts, rounded up."""
         if self.asked.side == "buy" or not self.held.amount_raw:

@@ -7,13 +7,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from chain.balance_slot import BalanceSlot
 from chain.devnet.devnet import Devnet
 from chain.network import Network, load_network
 from chain.pools import PoolGraph, discover, read_states
 from chain.rpc import HttpTransport, Lane, RpcDoor
+from chain.words import Word
 from ledgers.clock import SystemClock, VirtualClock
 from ledgers.money import TokenRaw, Wei
-from referee.onchain.board import Desk
+from referee.onchain.board import Desk, header_of_pin
 from referee.onchain.book import Book, Holding
 from referee.onchain.decision_desk import Refereed
 from referee.onchain.events import LEDGERS, FillCredited, OrderAsked, Pin
@@ -58,6 +60,8 @@ class Ground:
     crowd: list[str]
     """Further plain tokens, for marks of many holdings."""
     doors: list[RpcDoor] = field(default_factory=list)
+    places: dict[str, BalanceSlot] = field(default_factory=dict)
+    """Where tokens keep the wallet's balance."""
 
     def desk_at(self, url: str, transport: HttpTransport | None = None) -> Desk:
         """A desk of our own whose node answers at `url`; its clock stands still with the chain."""
@@ -71,7 +75,13 @@ class Ground:
         address, buy = token.address.lower(), side == "buy"
         asked = OrderAsked(index=0, side=side, token=address, spend_wei=Wei(SPEND_WEI) if buy else None, amount_raw=None, sell_all=not buy)
         holdings = () if buy else (Holding(address, TokenRaw(1_000 * 10**token.decimals), False, ""),)
-        return Order(asked, {ledger: Book(ledger, Wei(PURSE_WEI), holdings, frozenset()) for ledger in LEDGERS})
+        return Order(asked, {ledger: self.book(ledger, holdings) for ledger in LEDGERS})
+
+    def book(self, ledger: str, holdings: Sequence[Holding]) -> Book:
+        """A book that holds tokens as if their buys had written the words of their balances."""
+        writes = [self.places[holding.token].write(int(holding.units_raw)) for holding in holdings]
+        words = tuple(Word(write.contract, write.slot, 0, write.value) for write in writes)
+        return Book(ledger, Wei(PURSE_WEI), tuple(holdings), frozenset(), words=words, told=frozenset(holding.token for holding in holdings))
 
     def orders(self, side: str) -> list[Order]:
         """One order of this side for every token."""
@@ -115,6 +125,10 @@ async def standing(crowd: int = 0, *, seed: int = 7, height: int = 60) -> AsyncI
         head = chain.node.call("eth_getBlockByNumber", ["latest", False])
         desk = Desk(door, network, graph, DEFAULT, VirtualClock(int(head["timestamp"], 16) * 1_000), 0)
         ground = Ground(chain, network, graph, desk, await desk.pin(), tokens, [door])
+        for token in (*tokens, *(chain.deployment.token(symbol).address.lower() for symbol in SYMBOLS)):
+            place = await desk.slots.of(token, WALLET, header_of_pin(ground.pin))
+            assert place is not None and not place.shares, f"{token} of the bench keeps balances nobody knows where"
+            ground.places[token] = place
         try:
             yield ground
         finally:

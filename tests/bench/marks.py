@@ -9,12 +9,12 @@ import time
 from collections.abc import Sequence
 
 from chain.router import Route, sell_routes
-from ledgers.money import TokenRaw, Wei
+from ledgers.money import TokenRaw
 from referee.onchain.board import Desk
 from referee.onchain.book import Book, Holding
 from referee.onchain.events import LEDGERS
 from tests.bench.bare import Bare
-from tests.bench.ground import PURSE_WEI, WALLET, Ground, Recording
+from tests.bench.ground import WALLET, Ground, Recording
 from tests.bench.turns import Result, Seconds, Side, middle, milliseconds, ratio, take_turns
 from tests.bench.web3_client import Web3Client, understood
 
@@ -43,7 +43,7 @@ async def mark_results(ground: Ground, sizes: Sequence[int], rounds: int) -> lis
 
 
 async def _of_size(ground: Ground, size: int, rounds: int) -> tuple[list[Result], float]:
-    books = [_book(ledger, ground.crowd[:size]) for ledger in LEDGERS]
+    books = [_book(ground, ledger, ground.crowd[:size]) for ledger in LEDGERS]
     bodies = await _recorded(ground, books)
     bare, client = Bare(ground.chain.node.port, 1), Web3Client(ground)
     routes = _routes(ground, books[0])
@@ -62,8 +62,8 @@ async def _of_size(ground: Ground, size: int, rounds: int) -> tuple[list[Result]
     ], middle(taken["ours"]) / size  # fmt: skip
 
 
-def _book(ledger: str, tokens: Sequence[str]) -> Book:
-    return Book(ledger, Wei(PURSE_WEI), tuple(Holding(token, TokenRaw(HELD_RAW), False, "") for token in sorted(tokens)), frozenset())
+def _book(ground: Ground, ledger: str, tokens: Sequence[str]) -> Book:
+    return ground.book(ledger, [Holding(token, TokenRaw(HELD_RAW), False, "") for token in sorted(tokens)])
 
 
 async def _mark(desk: Desk, ground: Ground, books: Sequence[Book]) -> Seconds:

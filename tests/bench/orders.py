@@ -22,7 +22,8 @@ LIMIT_AT = {1: 1.5, 8: 1.25}
 RATE_SHARE_MIN = 0.8
 DELAY_MS = 50
 DELAY_RATIO_MAX = 1.1
-TRIPS = {"sell": 1, "buy": 2}
+TRIPS = {"sell": 2, "buy": 2}
+"""A sale first asks what there is to sell; a buy is gated."""
 
 Play = Callable[[Order], Coroutine[None, None, float]]
 

@@ -33,11 +33,11 @@ def address(symbol: str) -> str:
     return "0x" + symbol.lower().encode().hex().ljust(40, "0")
 
 
-def book(text: str, ledger: str = HEADLINE, approvals: Iterable[str] = (), cause: str = "") -> Book:
-    """`1 eth, 300 LEAF, 5 RUNE/shares`: tokens are counted in base units."""
+def book(text: str, ledger: str = HEADLINE, approvals: Iterable[str] = (), cause: str = "", lost: Iterable[str] = ()) -> Book:
+    """`1 eth, 300 LEAF, 5 RUNE/shares`: tokens are counted in base units; of those that are `lost` some trade is not told in words."""
     eth, *held = text.split(", ")
     holdings = sorted((_holding(part, cause) for part in held), key=lambda holding: holding.token)
-    return Book(ledger, wei(eth), tuple(holdings), frozenset(approvals))
+    return Book(ledger, wei(eth), tuple(holdings), frozenset(approvals), lost=frozenset(address(symbol) for symbol in lost))
 
 
 def _holding(text: str, cause: str) -> Holding:

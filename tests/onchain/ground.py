@@ -8,25 +8,25 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from chain.balance_slot import BalanceSlot, SlotBook
 from chain.devnet.calls import Tx, encode
 from chain.devnet.devnet import Devnet
 from chain.network import Network, load_network
 from chain.pools import NATIVE, Pool, PoolGraph, discover, read_states
 from chain.rpc import HttpTransport, Lane, RpcDoor
-from chain.simulate import BALANCE
+from chain.words import Word
 from ledgers.clock import VirtualClock
 from ledgers.events import Event
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK
-from referee.onchain.board import Desk
-from referee.onchain.book import BUY_UNPROVEN, Book, Books
+from referee.onchain.board import Desk, header_of_pin
+from referee.onchain.book import BUY_UNPROVEN, Book, Books, asset_of, words_kept
 from referee.onchain.decision_desk import DecisionDesk, Refereed
-from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, OrderAsked, RouteReverted, RouteSimulated, WordKept
+from referee.onchain.events import HEADLINE, LEDGERS, BoardTaken, FillCredited, GateTaken, OrderAsked, RouteReverted, RouteSimulated
 from referee.onchain.marks import Valued
 from referee.onchain.rules import DEFAULT, Rules
 from tests.onchain.given import filled, opened, outcome, said, wei
 
-BALANCE_SHIFTS = (0, 8, 96, 128, 160)
 WALLET = "0x7c0ffee0000000000000000000000000000a11ce"
 
 
@@ -120,30 +120,15 @@ class Ground:
         (receipt,) = self.chain.send(Tx(sender=keeper, to=self.token(name), data=encode(signature, *values), gas=6_000_000))
         assert receipt["status"] == "0x1", (name, signature)
 
+    async def balance_place(self, token: str, owner: str) -> BalanceSlot | None:
+        """Where a token keeps a balance, found by a search of its own, so that the desk has not looked yet."""
+        return await SlotBook(self.desk.rpc, self.network.reader).of(token, owner, header_of_pin(await self.desk.pin()))
+
     def eth_of(self, wallet: str) -> int:
         return int(self.chain.node.call("eth_getBalance", [wallet, "latest"]), 16)
 
     def tokens_of(self, name: str, wallet: str) -> int:
         return int(self.chain.node.call("eth_call", [{"to": self.token(name), "data": encode("balanceOf(address)", wallet)}, "latest"]), 16)
-
-    def balance_word(self, token: str, wallet: str, amount: int) -> WordKept:
-        """The word in which a token holds an amount for a wallet that has none, found by setting one after another that the balance is read from."""
-        node, asked = self.chain.node, {"to": token, "data": encode("balanceOf(address)", wallet)}
-        rows = node.call("eth_createAccessList", [asked, "latest"])["accessList"]
-        for contract, slot in ((row["address"].lower(), slot) for row in rows for slot in row["storageKeys"]):
-            before = int(node.call("eth_getStorageAt", [contract, slot, "latest"]), 16)
-            for shift in BALANCE_SHIFTS:
-                value = f"0x{before | amount << shift:064x}"
-                told = node.call("eth_call", [asked, "latest", {contract: {"stateDiff": {slot: value}}}])
-                if int(told, 16) == amount:
-                    return WordKept(contract=contract, slot=slot, value=value, before=f"0x{before:064x}")
-        raise AssertionError(f"no single word holds the balances of {token}")
-
-    def put(self, words: Iterable[WordKept]) -> None:
-        """Let the chain really hold what a paper wallet wrote."""
-        for word in words:
-            setting = ("anvil_setBalance", [word.contract, word.value]) if word.slot == BALANCE else ("anvil_setStorageAt", [word.contract, word.slot, word.value])
-            self.chain.node.call(*setting)
 
     def trips(self) -> list[Counter]:
         """Round trips since the last look, by method."""
@@ -227,17 +212,33 @@ class Run:
         twin.fold(self.events)
         return twin
 
-    def grant(self, name: str, units: int, *, cause: str = "", ledgers: tuple[str, ...] = LEDGERS) -> None:
-        """Book tokens that no buy brought about, with the word that holds them; with a `cause` as bought without proof, in no word."""
-        self.grant_token(self.ground.token(name), units, cause=cause, ledgers=ledgers)
+    async def grant(
+        self, name: str, units: int, *, shares: bool = False, cause: str = "", told: bool = True, ledgers: tuple[str, ...] = LEDGERS
+    ) -> None:  # fmt: skip
+        """Give the wallet tokens that no buy brought about, with the word of their balance as if a buy had written it.
 
-    def grant_token(self, token: str, units: int, *, cause: str = "", ledgers: tuple[str, ...] = LEDGERS) -> None:
+        Where that word is not found, or with `told` false, nothing on the chain knows of them: their words are untold. With
+        `shares` they are booked as in windows of earlier rules, which counted shares and told no words."""
+        await self.grant_token(self.ground.token(name), units, shares=shares, cause=cause, told=told, ledgers=ledgers)
+
+    async def grant_token(
+        self, token: str, units: int, *, shares: bool = False, cause: str = "", told: bool = True, ledgers: tuple[str, ...] = LEDGERS
+    ) -> None:  # fmt: skip
         """The same of a token by its address."""
         tag = f"{BUY_UNPROVEN}:{cause}" if cause else ""
-        had = self.book(ledgers[0]).held(token)
-        kept = () if cause else (self.ground.balance_word(token, self.wallet, (int(had.units_raw) if had else 0) + units),)
-        moves = {(BOOK, token): units, ("market", token): -units}
-        self.fold([replace(filled(moves, token=token, ledgers=ledgers, tag=tag), run_id=self.run_id, kept=kept)])
+        asset = asset_of(token, shares)
+        place = await self.ground.balance_place(token, self.wallet) if told and not shares else None
+        for ledger in ledgers:
+            kept = words_kept(self._more_words(place, units, ledger)) if place else ()
+            gift = filled({(BOOK, asset): units, ("market", asset): -units}, token=token, ledgers=(ledger,), tag=tag)
+            self.fold([replace(gift, run_id=self.run_id, kept=kept)])
+
+    def _more_words(self, place: BalanceSlot, units: int, ledger: str) -> tuple[Word]:
+        """The word of a balance after more came, on top of what this ledger's wallet wrote or the chain holds."""
+        write, here = place.write(units), int(self.ground.chain.node.call("eth_getStorageAt", [place.contract, place.slot, "latest"]), 16)
+        carried = {word.place: word for word in self.book(ledger).words}
+        word = carried.get((write.contract, write.slot)) or Word(write.contract, write.slot, here, here)
+        return (replace(word, value=word.value + write.value),)
 
     def fold(self, events: Iterable[Event]) -> None:
         """Take events into the books."""

@@ -27,7 +27,6 @@ class Scene:
     def __init__(self, ground: Ground, nodes: list[LyingNode]) -> None:
         self.ground, self.nodes, self.node = ground, nodes, nodes[0]
         self.run = Run(ground)
-        self.run.grant("LEAF", LEAVES)
 
     def reach(self, *nodes: LyingNode) -> None:
         """Let the desk know these lanes, in this order, and nothing found before."""
@@ -65,6 +64,7 @@ async def scene_on(chain: Devnet) -> AsyncIterator[Scene]:
     async with AsyncExitStack() as stack:
         nodes = [await stack.enter_async_context(lying_node(chain.url)) for _ in range(2)]
         opened = Scene(ground, nodes)
+        await opened.run.grant("LEAF", LEAVES)
         await ground.close()
         opened.reach(nodes[0])
         yield opened

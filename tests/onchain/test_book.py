@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chain.words import Word
 from ledgers.errors import CorruptJournal
 from ledgers.money import TokenRaw, Wei
 from ledgers.postings import BOOK, ETH, imbalance
-from referee.onchain.book import Book, Holding, asset_of, entry_of, stake_entry
+from referee.onchain.book import UNTOLD, Book, Holding, asset_of, entry_of, stake_entry
 from referee.onchain.events import HEADLINE, LEDGERS, PERMISSIVE, FillCredited, WindowLiquidated, WordKept
 from tests.onchain.given import RUN, T0, a_pin, address, book, bought, filled, folded, opened, sold, wei
 
@@ -28,24 +29,19 @@ def test_onc_28_a_stake_of_one_wei_is_a_stake():
     assert folded(opened(wei("1 wei"))).of(RUN, HEADLINE) == book("1 wei")
 
 
-def plain(book: Book) -> Book:
-    """Without which tokens it knows the words of."""
-    return replace(book, told=frozenset(), lost=frozenset())
-
-
 def test_a_book_is_what_was_bought_less_what_was_sold():
     books = folded(opened(wei("1 eth")), bought("LEAF", 300, 10**17), sold("LEAF", 100, 4 * 10**16))
-    assert plain(books.of(RUN, HEADLINE)) == book("0.94 eth, 200 LEAF")
+    assert books.of(RUN, HEADLINE) == book("0.94 eth, 200 LEAF", lost=("LEAF",))
 
 
 def test_an_entry_moves_only_the_ledgers_that_it_names():
     books = folded(opened(wei("1 eth")), bought("LEAF", 300, 10**17, ledgers=(PERMISSIVE,)))
-    assert (books.of(RUN, HEADLINE), plain(books.of(RUN, PERMISSIVE))) == (book("1 eth"), book("0.9 eth, 300 LEAF", PERMISSIVE))
+    assert (books.of(RUN, HEADLINE), books.of(RUN, PERMISSIVE)) == (book("1 eth"), book("0.9 eth, 300 LEAF", PERMISSIVE, lost=("LEAF",)))
 
 
 def test_all_that_is_spent_and_sold_leaves_an_empty_book():
     books = folded(opened(wei("1 eth")), bought("LEAF", 300, 10**18), sold("LEAF", 300, 5))
-    assert plain(books.of(RUN, HEADLINE)) == book("5 wei")
+    assert books.of(RUN, HEADLINE) == book("5 wei", lost=("LEAF",))
 
 
 @pytest.mark.parametrize("overdraft", [bought("LEAF", 1, 10**18 + 1), sold("LEAF", 1, 1)], ids=["eth", "tokens"])
@@ -110,8 +106,8 @@ def test_a_liquidation_empties_what_was_sold():
         run_id=RUN, ts_ms=T0, ledgers=LEDGERS, pin=a_pin(), eth_wei=Wei(10**18 - 1), holdings=(), value_wei=Wei(10**18 + 89),
         unproven_wei=Wei(0), late=False, entry=entry_of(LEDGERS, moves), evidence_sha256="",
     )  # fmt: skip
-    liquid = folded(opened(wei("1 eth")), bought("LEAF", 3, 1), liquidated)
-    assert plain(liquid.of(RUN, HEADLINE)) == book("1,000,000,000,000,000,089 wei")
+    after = folded(opened(wei("1 eth")), bought("LEAF", 3, 1), liquidated)
+    assert after.of(RUN, HEADLINE) == book("1,000,000,000,000,000,089 wei", lost=("LEAF",))
 
 
 # --- any history --------------------------------------------------------------------------------------------------------
@@ -141,52 +137,63 @@ def test_zero_moves_are_no_postings(moves):
     assert all(int(posting.amount) for posting in entry.postings) and len(entry.postings) == sum(amount != 0 for amount in moves.values())
 
 
-# --- ONC-29: what the wallet's transactions wrote -----------------------------------------------------------------------
+# --- the words that the wallet carries ----------------------------------------------------------------------------------
 
-HOOK = address("HOOK")
+HOOK, LEAF, RUNE = address("HOOK"), address("LEAF"), address("RUNE")
 
 
-def word(contract: str, slot: int, value: int, before: int = 0) -> WordKept:
+def kept(contract: str, slot: int, before: int, value: int) -> WordKept:
     return WordKept(contract=contract, slot=f"0x{slot:064x}", value=f"0x{value:064x}", before=f"0x{before:064x}")
+
+
+def word(contract: str, slot: int, before: int, value: int) -> Word:
+    return Word(contract, f"0x{slot:064x}", before, value)
+
+
+def wrote(fill: FillCredited, *words: WordKept, side: str = "buy") -> FillCredited:
+    return replace(fill, side=side, kept=words)
 
 
 def after(*fills: FillCredited, ledger: str = HEADLINE) -> Book:
     return folded(opened(wei("1 eth")), *fills).of(RUN, ledger)
 
 
-def carried(book: Book) -> dict[tuple[str, int], tuple[int, int]]:
-    """Before and value by contract and slot."""
-    return {(each.contract, int(each.slot, 16)): (each.before, each.value) for each in book.words}
+FIRST = wrote(bought("LEAF", 300, 1), kept(HOOK, 1, 4, 10), kept(LEAF, 2, 0, 20))
 
 
-FIRST = replace(bought("LEAF", 300, 1), kept=(word(HOOK, 1, 10, 3), word(address("LEAF"), 2, 20)))
+def test_what_any_fill_wrote_is_carried_and_the_latest_counts():
+    other = wrote(bought("RUNE", 300, 1), kept(HOOK, 1, 4, 11))
+    part = wrote(sold("LEAF", 100, 1), kept(LEAF, 2, 0, 21), side="sell")
+    assert after(FIRST).words == (word(HOOK, 1, 4, 10), word(LEAF, 2, 0, 20))
+    assert after(FIRST, other).words == (word(HOOK, 1, 4, 11), word(LEAF, 2, 0, 20))
+    assert after(FIRST, other, part).words == (word(HOOK, 1, 4, 11), word(LEAF, 2, 0, 21))
+    assert after(FIRST, other, part).told == {LEAF, RUNE}
 
 
-def test_onc_29_every_word_that_was_written_is_carried_whatever_token_it_was_for_and_the_latest_counts():
-    other = replace(bought("RUNE", 300, 1), kept=(word(HOOK, 1, 11, 3),))
-    part = replace(sold("LEAF", 100, 1), side="sell", kept=(word(HOOK, 1, 12, 3), word(address("LEAF"), 2, 21)))
-    leaf = address("LEAF")
-    assert carried(after(FIRST)) == {(HOOK, 1): (3, 10), (leaf, 2): (0, 20)}
-    assert carried(after(FIRST, other, part)) == {(HOOK, 1): (3, 12), (leaf, 2): (0, 21)}
-    assert after(FIRST, other, part).told == {leaf, address("RUNE")} and not after(FIRST, other, part).lost
+def test_a_word_that_is_again_as_the_chain_has_it_is_carried_no_more_and_the_token_stays_told():
+    book = after(FIRST, wrote(sold("LEAF", 299, 1), kept(HOOK, 1, 4, 4), kept(LEAF, 2, 0, 0), side="sell"))
+    assert (book.words, book.told, book.unproven(LEAF)) == ((), {LEAF}, "")
 
 
-def test_onc_29_a_word_that_holds_again_what_it_did_is_not_carried():
-    assert carried(after(FIRST, replace(sold("LEAF", 300, 1), side="sell", kept=(word(HOOK, 1, 3, 3), word(address("LEAF"), 2, 0))))) == {}
+@pytest.mark.parametrize("untold", [(), (WordKept(contract=HOOK, slot=f"0x{1:064x}", value=f"0x{9:064x}"),)], ids=["nothing", "a guess"])
+def test_a_trade_that_was_not_told_leaves_its_token_untold_for_good_and_the_words_as_they_were(untold):
+    """Words of windows that guessed at what a buy wrote say nothing of what the chain held before."""
+    lost = wrote(sold("LEAF", 100, 1, tag="EXIT_UNPROVEN:slot"), *untold, side="sell")
+    again = wrote(bought("LEAF", 300, 1), kept(LEAF, 2, 0, 30))
+    assert [after(*fills).unproven(LEAF) for fills in ((FIRST,), (FIRST, lost), (FIRST, lost, again), (again, FIRST))] == ["", UNTOLD, UNTOLD, ""]
+    assert after(FIRST, lost).words == after(FIRST).words
+    assert (after(FIRST, lost, again).lost, after(FIRST, lost, again).told) == ({LEAF}, set())
 
 
-@pytest.mark.parametrize("again", [(), (word(HOOK, 1, 12, 3),)])
-def test_onc_29_a_token_traded_once_without_its_words_being_told_stays_untold(again):
-    claimed = replace(sold("LEAF", 100, 1, tag="EXIT_UNPROVEN:shared_state"), side="sell")
-    book = after(FIRST, claimed, replace(bought("LEAF", 50, 1), kept=again))
-    assert (book.lost, book.told, book.unproven(address("LEAF"))) == ({address("LEAF")}, frozenset(), "words_untold")
+def test_a_token_that_is_lost_leaves_the_others_told():
+    assert after(FIRST, bought("RUNE", 300, 1)).unproven(LEAF) == "" != after(FIRST, bought("RUNE", 300, 1)).unproven(RUNE)
 
 
-def test_onc_29_words_are_carried_on_the_ledgers_of_their_fill():
-    assert carried(after(replace(FIRST, ledgers=(PERMISSIVE,), entry=replace(FIRST.entry, ledgers=(PERMISSIVE,))))) == {}
-    assert carried(after(FIRST, ledger=PERMISSIVE)) == carried(after(FIRST))
+def test_words_are_carried_on_the_ledgers_of_their_fill():
+    first = wrote(bought("LEAF", 300, 1, ledgers=(PERMISSIVE,)), kept(HOOK, 1, 4, 10))
+    assert (after(first).words, after(first, ledger=PERMISSIVE).words) == ((), (word(HOOK, 1, 4, 10),))
+    assert (after(first).told, after(first, ledger=PERMISSIVE).told) == (set(), {LEAF})
 
 
-def test_onc_29_words_of_superseded_rules_say_nothing_of_what_was_there_before_and_are_not_carried():
-    old = replace(FIRST, kept=tuple(replace(each, before="") for each in FIRST.kept))
-    assert (after(old).words, after(old).unproven(address("LEAF"))) == ((), "words_untold")
+def test_a_cause_of_its_own_speaks_before_the_words():
+    assert after(wrote(bought("LEAF", 300, 1, tag="BUY_UNPROVEN:slot"), kept(LEAF, 2, 0, 20)), ledger=PERMISSIVE).unproven(LEAF) == "slot"

@@ -19,8 +19,8 @@ from tests.onchain.given import GAS_PRICE, T0, address, board, book, books, buyi
 ETH1 = 10**18
 
 
-def settled(taken, gated=None, held=None, rules=DEFAULT) -> tuple[Event, ...]:
-    return settle(rules, taken, [gated] if gated else [], held or books("1 eth, 1,000 LEAF"), T0)
+def settled(taken, gated=None, held=None) -> tuple[Event, ...]:
+    return settle(DEFAULT, taken, [gated] if gated else [], held or books("1 eth, 1,000 LEAF"), T0)
 
 
 def moved(fill: FillCredited) -> dict[tuple[str, str], int]:
@@ -84,6 +84,13 @@ def test_onc_11_permissive_sells_at_the_best_row_proven_or_not():
 
 def test_onc_11_headline_sells_at_a_claim_only_when_nothing_is_proven():
     assert chosen("sell", HEADLINE, CLAIM) == "claim"
+
+
+@pytest.mark.parametrize("reason, route", [("lane", "claim"), ("words_untold", None), ("shared_state", None), ("chance", None), ("slot", None)])
+def test_onc_11_headline_sells_at_a_claim_only_where_the_lane_is_why_nothing_is_proven(reason, route):
+    taken = board("sell", 100, replace(CLAIM, reason=reason))
+    best = [chosen_row(taken, ledger, lane_only=True) for ledger in LEDGERS]
+    assert [each.route if each else None for each in best] == [route, "claim"]
 
 
 @pytest.mark.parametrize("ledger", LEDGERS)
@@ -180,7 +187,8 @@ def test_onc_09_a_sale_whose_gas_equals_what_arrives_fills_and_one_wei_more_is_r
 
 @pytest.mark.parametrize("gas, end", [(100, "filled EXIT_UNPROVEN:lane"), (101, "gas_exceeds_value")])
 def test_onc_09_a_claimed_sale_is_held_to_its_quote(gas, end):
-    assert said(settled(board("sell", 7, row(status="unprovable", quoted=100, gas=gas, reason="lane")))) == end
+    events = settled(board("sell", 7, row(status="unprovable", quoted=100, gas=gas, reason="lane")))
+    assert [said(events, ledger) for ledger in LEDGERS] == [end, end]
 
 
 # --- ONC-27 after gas ---------------------------------------------------------------------------------------------------
@@ -196,6 +204,15 @@ def test_onc_27_a_buy_leaves_its_exit_reserve_after_gas_to_the_wei(more_wei, end
 def test_onc_27_a_sale_needs_the_eth_for_its_gas_first(eth, end):
     held = {HEADLINE: book(f"{eth} wei, 7 LEAF")}
     assert said(settled(board("sell", 7, row(brings=1_000, gas=11), ledgers=(HEADLINE,)), None, held)) == end
+
+
+@pytest.mark.parametrize("eth, end", [(0, "filled"), (-1, "insufficient_eth")])
+def test_onc_27_a_sale_needs_the_gas_that_it_must_be_let_use_though_some_of_it_comes_back(eth, end):
+    limited = replace(row(brings=10**15, gas=70_000 * int(GAS_PRICE)), swap_gas=60_000, approve_gas=10_000, gas_limit=80_000)
+    needed = 90_000 * int(GAS_PRICE)
+    events = settled(board("sell", 7, limited, ledgers=(HEADLINE,)), None, {HEADLINE: book(f"{needed + eth} wei, 7 LEAF")})
+    assert said(events) == end
+    assert end != "filled" or moved(outcome(events))[("gas", ETH)] == 70_000 * int(GAS_PRICE)
 
 
 def test_onc_27_spend_is_exact_and_gas_comes_on_top():
@@ -223,30 +240,35 @@ def test_a_fill_carries_no_approval_that_its_sale_used_up():
 # --- ONC-11: what cannot be proven --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cause", ["slot", "holder_state"])
+@pytest.mark.parametrize("cause", ["words_untold", "not told: it creates or ends a contract"])
 def test_onc_11_a_buy_with_an_unprovable_exit_is_refused_by_headline_and_booked_by_permissive(cause):
     events = settled(board("buy", 100, row(brings=7)), gate(exit_cause=cause))
     assert (said(events, HEADLINE), said(events, PERMISSIVE)) == ("unprovable_exit", f"filled BUY_UNPROVEN:{cause}")
 
 
-@pytest.mark.parametrize("cause, rules", [("lane", DEFAULT), ("slot", SECOND), ("holder_state", SECOND), ("lane", SECOND)])
-def test_onc_11_a_sale_that_our_lane_cannot_try_fills_at_the_quote_less_gas_as_any_did_by_superseded_rules(cause, rules):
-    fill = outcome(settled(board("sell", 7, row(status="unprovable", quoted=100, gas=11, reason=cause)), rules=rules))
-    assert (fill.ledgers, fill.proven, fill.tag, moved(fill)[BOOK, ETH]) == (LEDGERS, False, f"EXIT_UNPROVEN:{cause}", 89)
-
-
-@pytest.mark.parametrize("cause", ["words_untold", "shared_state", "chance"])
-def test_onc_11_a_sale_that_nobody_can_tell_fills_at_its_quote_on_permissive_alone(cause):
+@pytest.mark.parametrize("cause, ledgers", [("words_untold", (PERMISSIVE,)), ("shared_state", (PERMISSIVE,)), ("chance", (PERMISSIVE,)), ("lane", LEDGERS)])
+def test_onc_11_an_unprovable_sale_fills_at_the_quote_less_gas_on_permissive_and_on_headline_for_want_of_a_lane_alone(cause, ledgers):
     events = settled(board("sell", 7, row(status="unprovable", quoted=100, gas=11, reason=cause)))
-    assert [said(events, ledger) for ledger in LEDGERS] == ["unprovable", f"filled EXIT_UNPROVEN:{cause}"]
-    assert moved(outcome(events, PERMISSIVE))[BOOK, ETH] == 89
+    fill = outcome(events, PERMISSIVE)
+    assert (fill.ledgers, fill.proven, fill.tag, moved(fill)[BOOK, ETH]) == (ledgers, False, f"EXIT_UNPROVEN:{cause}", 89)
+    if HEADLINE not in ledgers:
+        assert (outcome(events).reason, outcome(events).detail, outcome(events).ledgers) == ("unprovable", cause, (HEADLINE,))
 
 
-@pytest.mark.parametrize("cause, rules, end", [
-    ("lane", DEFAULT, "unprovable_no_quote"), ("slot", SECOND, "unprovable_no_quote"), ("words_untold", DEFAULT, "unprovable"),
-])  # fmt: skip
-def test_onc_11_an_unprovable_sale_without_a_quote_is_not_filled(cause, rules, end):
-    assert said(settled(board("sell", 7, row(status="unprovable", reason=cause)), rules=rules)) == end
+@pytest.mark.parametrize("cause, end", [("lane", "unprovable_no_quote"), ("words_untold", "unprovable")])
+def test_onc_11_an_unprovable_sale_without_a_quote_is_not_filled(cause, end):
+    events = settled(board("sell", 7, row(status="unprovable", reason=cause)))
+    assert [(said(events, ledger), outcome(events, ledger).detail) for ledger in LEDGERS] == [(end, cause)] * 2
+
+
+@pytest.mark.parametrize("cause", ["slot", "holder_state", "lane"])
+def test_onc_11_windows_of_the_rules_before_keep_their_claims_on_both_ledgers(cause):
+    def ruled(taken):
+        return settle(SECOND, taken, (), books("1 eth, 1,000 LEAF"), T0)
+
+    fill = outcome(ruled(board("sell", 7, row(status="unprovable", quoted=100, gas=11, reason=cause))))
+    assert (fill.ledgers, fill.tag, moved(fill)[BOOK, ETH]) == (LEDGERS, f"EXIT_UNPROVEN:{cause}", 89)
+    assert said(ruled(board("sell", 7, row(status="unprovable", reason=cause)))) == "unprovable_no_quote"
 
 
 def test_onc_11_a_proof_on_one_ledger_and_a_claim_on_the_other_are_told_apart():
@@ -313,7 +335,7 @@ def test_a_token_that_takes_more_than_was_sold_never_brings_the_book_below_zero(
 
 ROWS = st.builds(
     row, st.sampled_from(["v2", "v3", "v4"]), st.sampled_from(["proven", "reverted", "unprovable", "failed"]), brings=st.integers(1, 10**20),
-    gas=st.integers(0, 10**16), reason=st.sampled_from(["slot", "why"]),
+    gas=st.integers(0, 10**16), reason=st.sampled_from(["lane", "words_untold"]),
 )  # fmt: skip
 GATES = st.none() | st.builds(gate, st.sampled_from(["CLEAR", "FLAGGED", "UNKNOWN"]), route=st.sampled_from(["v2", "v3"]), exit_cause=st.sampled_from(["", "slot"]))
 

@@ -43,9 +43,10 @@ async def test_onc_23_a_small_sale_of_much_meets_the_trades_of_its_own_ways(grou
     small, much = 10**18, 10**22
     pool = min(key for key in pools_for(ground, "ACRN", small) - pools_for(ground, "ACRN", much) if ground.network.weth in ends(ground, key) or NATIVE in ends(ground, key))
     run = FollowedRun(ground)
-    run.grant("ACRN", much)
-    run.grant("ACRN", much, ledgers=FURTHER_LEDGERS)
-    run.trades.append(a_trade(ground, "ACRN", pool))
+    await run.grant("ACRN", much)
+    await run.grant("ACRN", much, ledgers=FURTHER_LEDGERS)
+    (bought,) = ends(ground, pool) - {ground.network.weth, NATIVE}
+    run.trades.append(replace(a_trade(ground, "ACRN", pool), token=bought))
     await run.play(replace(run.sell("ACRN"), sell_all=False, amount_raw=TokenRaw(small)), ledgers=[IMPACT])
     (board,) = run.boards(IMPACT)
     assert board.earlier == ("w1-a-1/0/0",)

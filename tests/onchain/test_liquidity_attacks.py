@@ -173,10 +173,10 @@ async def known(ground: Ground, twin: TwinPool) -> Pool:
     return ground.graph.pools[twin.pool.key]
 
 
-def granted(run: Run, pool: Pool, units: int = 10**24) -> None:
+async def granted(run: Run, pool: Pool, units: int = 10**24) -> None:
     """Book plenty of a pool's tokens."""
     for token in (token for token in (pool.token0, pool.token1) if not is_eth(run.ground.network, token)):
-        run.grant_token(token, units)
+        await run.grant_token(token, units)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -187,7 +187,7 @@ async def test_onc_21_over_any_history_a_paper_position_holds_what_a_real_one_do
     ground = await Ground.on(chain)
     run = Run(ground, stake="1000000 eth")
     pool = await known(ground, twin)
-    granted(run, pool)
+    await granted(run, pool)
     opened = None
     for part in (8, 80, 800, 10**6):
         (events,) = await run.decide(opening(pool, twin.bounds, (10**21 // part, 10**21 // part)))
@@ -250,7 +250,7 @@ async def test_onc_21_ranges_at_every_edge_open_hold_and_close_as_real_ones_or_a
     ground = await Ground.on(chain)
     run = Run(ground, stake="1000000 eth")
     pool = await known(ground, twin)
-    granted(run, pool)
+    await granted(run, pool)
     bounds = edge(twin, where, tick_of(ground, pool))
     assert await run.say(opening(pool, bounds, (2**128 - 1, 2**128 - 1))) == ["insufficient_tokens"]
     opened = None
@@ -313,7 +313,7 @@ async def test_onc_21_an_own_buy_that_moves_the_price_to_more_liquidity_buys_no_
     ground = await Ground.on(chain)
     run = Run(ground, stake="1000000 eth")
     pool = await known(ground, twin)
-    granted(run, pool)
+    await granted(run, pool)
     ground.keep(lambda each: each.key == pool.key)
     bounds, amounts = (here - 20 * spacing, here + 20 * spacing), (3 * 10**19, 3 * 10**19)
     assert await run.copy().say(opening(pool, bounds, amounts)) == ["lp_share"]
@@ -373,7 +373,7 @@ async def test_onc_21_a_token_that_passes_through_no_other_hands_can_be_closed_s
     pool = await own_pool(ground, kind)
     ground.owner(kind, "markPool(address)", pool.key)
     ground.settle()
-    run.grant(kind, 10**18)
+    await run.grant(kind, 10**18)
     amounts = (10**15, 10**17) if pool.token0 == ground.network.weth else (10**17, 10**15)
     (events,) = await run.decide(opening(pool, around(ground, pool), amounts))
     opened = outcome(events)
@@ -396,7 +396,7 @@ async def test_onc_21_a_token_that_passes_through_no_other_hands_can_be_closed_s
 async def test_onc_21_a_token_that_could_not_come_back_makes_no_position(ground, run):
     """Its balance is the sum of two words, of which an override fills the one that a closing does not."""
     pool = await own_pool(ground, "two_mappings")
-    run.grant("two_mappings", 10**18)
+    await run.grant("two_mappings", 10**18)
     amounts = (10**15, 10**17) if pool.token0 == ground.network.weth else (10**17, 10**15)
     (events,) = await run.decide(opening(pool, around(ground, pool), amounts))
     assert said(events) == "lp_token" and "could not be closed again" in outcome(events).detail
@@ -426,7 +426,7 @@ async def test_onc_21_ledgers_that_hold_otherwise_have_positions_of_their_own_an
 
     run_id = "w1-closer-1"
     decided = {
-        0: ordering(buys("LEAF"), buys("checkpointed")), 1: ordering(opens(10**15), opens(10**15, 600)),
+        0: ordering(buys("LEAF"), buys("masked")), 1: ordering(opens(10**15), opens(10**15, 600)),
         3: ordering(closes(run_id, "1/0"), opens(2 * 10**15), closes("w1-keeper-1", "1/0"), closes(run_id, "1/0")), 4: ordering(opens(10**15), closes(run_id, "4/0")),
     }  # fmt: skip
     journal = Mortal("w1")
@@ -500,7 +500,7 @@ async def kept_pool(chain):
     ground = await Ground.on(chain)
     run = Run(ground, stake="1000 eth")
     pool = await known(ground, twin)
-    granted(run, pool)
+    await granted(run, pool)
     yield ground, run, pool
     await ground.close()
 

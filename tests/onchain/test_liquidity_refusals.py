@@ -47,9 +47,9 @@ def stall_pool(ground: Ground, name: str) -> tuple[Pool, str]:
 async def test_onc_21_hooks_that_change_amounts_carry_no_position_and_others_do(ground, run, hook):
     pool, token = stall_pool(ground, hook)
     run.fold([])
-    run.grant_token(token, 10**20)
+    await run.grant_token(token, 10**20)
     if pool.token1 == ground.network.usdg or pool.token0 == ground.network.usdg:
-        run.grant_token(ground.network.usdg, 10**9)
+        await run.grant_token(ground.network.usdg, 10**9)
     (events,) = await run.decide(opening(pool, around(ground, pool), sizes(ground, run, pool, eth_wei=10**15, part=10**4)))
     if hook in CHANGING:
         assert (said(events), outcome(events).rule) == ("lp_pool", "ONC-21") and "its hook may" in outcome(events).detail
@@ -62,7 +62,7 @@ async def test_onc_21_hooks_that_change_amounts_carry_no_position_and_others_do(
     [("0x" + "12" * 20, "no such pool"), ("0x" + "12" * 32, "no such pool"), ("v2 weth LEAF", "v2 pools"), ("fork", "thicket pools")],
 )
 async def test_onc_21_pools_that_are_not_refereed_are_refused(ground, run, pool, detail):
-    run.grant("LEAF", 10**20)
+    await run.grant("LEAF", 10**20)
     if pool == "fork":
         known = next(known for known in ground.graph.pools.values() if known.fork == "thicket")
     else:
@@ -79,13 +79,13 @@ async def test_onc_21_pools_that_are_not_refereed_are_refused(ground, run, pool,
     [((-60, 59), "multiples"), ((-59, 60), "multiples"), ((-887_220, 887_280), "no position reaches"), ((60, 60), "no position reaches")],
 )
 async def test_onc_21_a_range_off_the_pools_grid_is_refused(ground, run, ticks, detail):
-    run.grant("LEAF", 10**20)
+    await run.grant("LEAF", 10**20)
     refusal = await refused(run, opening(pool_of(ground, "v3 weth LEAF"), ticks, (10**15, 10**15)))
     assert (refusal.reason, detail in refusal.detail) == ("lp_range", True)
 
 
 async def test_onc_21_prices_with_no_step_of_the_grid_between_them_are_refused(ground, run):
-    run.grant("LEAF", 10**20)
+    await run.grant("LEAF", 10**20)
     order = replace(opening(pool_of(ground, "v3 weth LEAF"), (0, 0), (10**15, 10**15)), price_lower="1000", price_upper="1000.0001")
     assert (await refused(run, order)).reason == "lp_range"
 
@@ -93,7 +93,7 @@ async def test_onc_21_prices_with_no_step_of_the_grid_between_them_are_refused(g
 async def test_onc_21_prices_of_a_token_that_does_not_tell_its_decimals_are_refused_and_cost_the_node_nothing(ground, run):
     kind = "no_facts"
     pool = await own_pool(ground, kind)
-    run.grant(kind, 10**20)
+    await run.grant(kind, 10**20)
     order = replace(opening(pool, (0, 0), (10**15, 10**15)), price_lower="0.001", price_upper="1000")
     refusal = await refused(run, order)
     assert (refusal.reason, "decimals" in refusal.detail) == ("lp_range", True)
@@ -102,7 +102,7 @@ async def test_onc_21_prices_of_a_token_that_does_not_tell_its_decimals_are_refu
 
 async def test_onc_21_amounts_that_make_no_liquidity_are_refused(ground, run):
     """In range both sides are needed."""
-    run.grant("LEAF", 10**20)
+    await run.grant("LEAF", 10**20)
     pool = pool_of(ground, "v3 weth LEAF")
     refusal = await refused(run, opening(pool, around(ground, pool), (10**15, 0)))
     assert (refusal.reason, "no liquidity" in refusal.detail) == ("lp_range", True)
@@ -110,7 +110,7 @@ async def test_onc_21_amounts_that_make_no_liquidity_are_refused(ground, run):
 
 @pytest.mark.parametrize("over", [False, True])
 async def test_onc_21_a_tenth_of_the_others_liquidity_is_taken_and_more_is_not(ground, run, over):
-    run.grant("LEAF", 10**26)
+    await run.grant("LEAF", 10**26)
     pool = pool_of(ground, "v3 weth LEAF")
     probe = outcome((await run.copy().decide(opening(pool, around(ground, pool), (10**15, 10**22))))[0])
     assert isinstance(probe, LiquidityOpened)
@@ -130,31 +130,31 @@ async def test_onc_04_what_is_not_held_cannot_be_put_in(ground, run):
     order = opening(pool, around(ground, pool), (10**15, 10**15))
     assert (await refused(run, order)).reason == "not_held"
     assert (await refused(run, opening(pool, around(ground, pool, shift=9_000), (10**15, 0)))).reason == "not_held"
-    run.grant("LEAF", 10**15 - 1)
+    await run.grant("LEAF", 10**15 - 1)
     assert (await refused(run, order)).reason == "insufficient_tokens"
 
 
 async def test_onc_27_an_opening_leaves_the_gas_of_every_exit_its_own_included(ground):
     pool, price = pool_of(ground, "v3 weth LEAF"), 10_000_000
     rich = Run(ground, stake="1 eth")
-    rich.grant("LEAF", 10**21)
+    await rich.grant("LEAF", 10**21)
     opened = outcome((await rich.decide(opening(pool, around(ground, pool), (10**15, 10**21))))[0])
     needed = int(opened.amount0_raw) + int(opened.gas_wei) + 2 * 1_000_000 * price
     for spare, end in ((0, "opened"), (-1, "insufficient_eth")):
         run = Run(ground, stake=f"{needed + spare} wei")
-        run.grant("LEAF", 10**21)
+        await run.grant("LEAF", 10**21)
         assert await run.say(opening(pool, around(ground, pool), (int(opened.amount0_raw), 10**21))) == [end]
 
 
 async def test_onc_21_exits_that_cannot_be_proven_make_no_position(ground, run):
     pool = pool_of(ground, "v3 weth LEAF")
-    run.grant("LEAF", 10**20, cause="words_untold")
+    await run.grant("LEAF", 10**20, cause="words_untold")
     assert (await refused(run, opening(pool, around(ground, pool), (10**15, 10**15)))).reason == "lp_token"
 
 
 async def test_onc_21_a_position_that_is_not_open_cannot_be_closed_twice_or_on_another_ledger(ground, run):
     pool = pool_of(ground, "v3 weth LEAF")
-    run.grant("LEAF", 10**21, ledgers=(PERMISSIVE,))
+    await run.grant("LEAF", 10**21, ledgers=(PERMISSIVE,))
     (events,) = await run.decide(opening(pool, around(ground, pool), (10**15, 10**21)))
     assert (said(events), said(events, PERMISSIVE)) == ("not_held", "opened")
     position = outcome(events, PERMISSIVE).position
@@ -181,7 +181,7 @@ def burnt(run: Run, eth_wei: int):
 
 
 async def test_onc_07_an_opening_on_a_block_too_old_is_refused(ground, run):
-    run.grant("LEAF", 10**21)
+    await run.grant("LEAF", 10**21)
     pool = pool_of(ground, "v3 weth LEAF")
     desk = await run.sit_down()
     ground.desk.clock_offset_ms += 30_001
@@ -265,7 +265,7 @@ async def own_pool(ground: Ground, name: str) -> Pool:
 
 async def test_onc_21_a_token_that_takes_a_tenth_of_what_pools_pay_leaves_that_to_a_closing(ground, run):
     pool = await own_pool(ground, "tax_buy")
-    run.grant("tax_buy", 10**20)
+    await run.grant("tax_buy", 10**20)
     (events,) = await run.decide(opening(pool, around(ground, pool), (10**16, 10**18) if pool.token0 == ground.network.weth else (10**18, 10**16)))
     opened = outcome(events)
     assert isinstance(opened, LiquidityOpened), opened
@@ -280,7 +280,7 @@ async def test_onc_21_a_token_that_takes_a_tenth_of_what_pools_pay_leaves_that_t
 
 async def test_onc_21_a_position_whose_token_moves_no_more_counts_nothing_and_comes_back_when_it_does(ground, run):
     pool = await own_pool(ground, "pausable")
-    run.grant("pausable", 10**20)
+    await run.grant("pausable", 10**20)
     (events,) = await run.decide(opening(pool, around(ground, pool), (10**16, 10**18) if pool.token0 == ground.network.weth else (10**18, 10**16)))
     opened = outcome(events)
     ground.owner("pausable", "pause(bool)", True)

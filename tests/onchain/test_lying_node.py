@@ -153,7 +153,7 @@ async def test_more_tokens_told_alike_by_board_and_gate_cannot_be_sold_and_are_r
     assert await no_fill(scene, "buy") == ["gate_unknown", "gate_unknown"]
 
 
-async def test_fewer_tokens_told_alike_are_not_what_running_it_here_brings(scene):
+async def test_fewer_tokens_told_alike_are_not_what_running_it_here_brings_and_are_refused(scene):
     def fewer(question, answer, swapped):
         if question["data"] == READS_WALLET and swapped:
             add(answer, -1_000)
@@ -162,7 +162,7 @@ async def test_fewer_tokens_told_alike_are_not_what_running_it_here_brings(scene
     assert await no_fill(scene, "buy") == ["gate_unknown", "gate_unknown"]
 
 
-async def test_tokens_told_to_have_stayed_in_a_sale_are_claimed_on_permissive_at_most(scene):
+async def test_tokens_told_to_have_stayed_in_a_sale_leave_the_headline_unsold_and_are_gone_from_permissive(scene):
     def stayed(question, answer, swapped):
         if question["data"] == READS_WALLET and swapped:
             answer["returnData"] = "0x" + calldata.word(LEAVES - 1)
@@ -171,8 +171,8 @@ async def test_tokens_told_to_have_stayed_in_a_sale_are_claimed_on_permissive_at
     scene.node.by(SIMULATE, lie(stayed))
     events = await scene.order("sell")
     (fill,) = fills(events)
-    assert (said(events), fill.ledgers, fill.arrival_raw) == ("unprovable", (PERMISSIVE,), honest.arrival_raw)
-    assert (scene.run.held("LEAF"), scene.run.held("LEAF", PERMISSIVE)) == (LEAVES, 0)
+    assert said(events, HEADLINE) == "unprovable" and scene.run.held("LEAF") == LEAVES
+    assert (fill.ledgers, scene.run.held("LEAF", PERMISSIVE)) == ((PERMISSIVE,), 0) and int(fill.arrival_raw) <= int(honest.arrival_raw)
 
 
 def all_quoters_say(number: int) -> Callable[[list[Any], Any], Any]:
@@ -196,25 +196,16 @@ CROSS_CHECKS = {"quoters say little": all_quoters_say(1), "quoters say much": al
 @pytest.mark.parametrize("side", ["buy", "sell"])
 @pytest.mark.parametrize("change", CROSS_CHECKS.values(), ids=CROSS_CHECKS.keys())
 async def test_a_lying_cross_check_is_flagged_and_moves_no_credit(scene, change, side):
+    """Where what an order wrote is not what running it here writes, nobody knows what a buy leaves behind: headline makes none."""
     honest = await scene.honest(side)
     scene.node.by(SIMULATE, change)
     events = await scene.order(side)
     (fill,) = fills(events)
-    assert (fill.arrival_raw, fill.gas_wei, fill.entry.postings) == (honest.arrival_raw, honest.gas_wei, honest.entry.postings)
-    assert (said(events), fill.ledgers) == (("unprovable_exit", (PERMISSIVE,)) if side == "buy" else ("filled", LEDGERS))
+    ledgers = LEDGERS if side == "sell" else (PERMISSIVE,)
+    assert side == "sell" or said(events, HEADLINE) == "unprovable_exit"
+    assert (fill.arrival_raw, fill.gas_wei, fill.ledgers, fill.entry.postings) == (honest.arrival_raw, honest.gas_wei, ledgers, honest.entry.postings)
     (board,) = [event for event in events if isinstance(event, BoardTaken)]
     assert all(row.flags for row in board.rows)
-
-
-async def test_shares_told_too_many_are_not_booked_on_the_headline(scene):
-    def doubled(params, blocks):
-        if len(blocks) == 2 and len(blocks[1]["calls"]) == 1:
-            add(blocks[1]["calls"][0], int(blocks[1]["calls"][0]["returnData"], 16))
-        return blocks
-
-    scene.node.by(SIMULATE, doubled)
-    events = await scene.order("buy", "shares")
-    assert said(events, HEADLINE) == "gate_unknown" and scene.run.held("shares") == 0
 
 
 @pytest.mark.parametrize("number", [MUCH, 2**96])
@@ -249,7 +240,7 @@ SAID_ONCE = 12
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_any_one_word_changed_brings_a_run_no_more_than_the_truth(scene, seed):
     chance = Random(seed)
-    await scene.run.fill(scene.run.buy("shares", "0.05 eth"))
+    await scene.run.grant("shares", 10**21)
     for _ in range(SAID_ONCE):
         side, name = chance.choice(["buy", "sell"]), chance.choice(["LEAF", "shares"])
         honest, lied = scene.run.copy(), scene.run.copy()

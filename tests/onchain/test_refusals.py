@@ -42,7 +42,7 @@ async def not_held(ground: Ground, run: Run) -> Ended:
 
 
 async def insufficient_tokens(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 99)
+    await run.grant("LEAF", 99)
     return await last(run, run.sell("LEAF", 100))
 
 
@@ -66,6 +66,7 @@ async def gas_exceeds_value(ground: Ground, run: Run) -> Ended:
 
 
 async def unprovable_exit(ground: Ground, run: Run) -> Ended:
+    ground.keep_venue("masked", "v2", "weth")
     return await last(run, run.buy("masked", "0.01 eth"))
 
 
@@ -83,36 +84,45 @@ async def fault(ground: Ground, run: Run) -> Ended:
     return await last(run, run.buy("LEAF", "0.01 eth"))
 
 
+async def unprovable(ground: Ground, run: Run) -> Ended:
+    """Nobody knows what its buy wrote: headline does not sell it on a quote."""
+    await run.grant("LEAF", 10**20, told=False)
+    return await last(run, run.sell("LEAF"))
+
+
 async def unprovable_no_quote(ground: Ground, run: Run) -> Ended:
-    """More tokens than any quoter counts."""
-    ground.keep_venue("masked", "v2", "weth")
-    run.grant("masked", 2**250)
-    return await last(run, run.sell("masked"))
+    """The node cannot simulate, and its quoters promise more than any pool holds."""
+    await run.grant("LEAF", 10**20)
+    ground.wire.missing, token = {"eth_simulateV1"}, ground.token("LEAF")
+    ground.wire.answer = lambda asked, told: (
+        told | {"result": "0x" + "ff" * 32 * 4} if asked["method"] == "eth_call" and asked["params"][0]["to"] != token else told
+    )
+    return await last(run, run.sell("LEAF"))
 
 
 async def lp_pool(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 10**20)
+    await run.grant("LEAF", 10**20)
     return await last(run, opening(pool_of(ground, "v2 weth LEAF"), (-60, 60), (10**16, 10**18)))
 
 
 async def lp_range(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 10**20)
+    await run.grant("LEAF", 10**20)
     return await last(run, opening(pool_of(ground, "v3 weth LEAF"), (-61, 60), (10**16, 10**18)))
 
 
 async def lp_share(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 10**24)
+    await run.grant("LEAF", 10**24)
     pool = pool_of(ground, "v3 weth LEAF")
     return await last(run, opening(pool, around(ground, pool, ticks=60), (10**17, 10**24)))
 
 
 async def lp_token(ground: Ground, run: Run) -> Ended:
-    run.grant("balance_reverts", 10**20)
+    await run.grant("balance_reverts", 10**20)
     return await last(run, opening(pool_of(ground, "v3 weth balance_reverts"), (-60, 60), (10**16, 10**18)))
 
 
 async def too_many_positions(ground: Ground, run: Run) -> Ended:
-    run.grant("LEAF", 10**21)
+    await run.grant("LEAF", 10**21)
     held = [an_opening(f"{run.run_id}/0/{at}", (0, 1), gas=0, assets=(ETH, ground.token("LEAF"))) for at in range(16)]
     run.fold(replace(opened, run_id=run.run_id) for opened in held)
     pool = pool_of(ground, "v3 weth LEAF")
@@ -131,7 +141,7 @@ PRODUCERS: dict[str, Callable[[Ground, Run], Awaitable[Ended]]] = {
     producer.__name__: producer
     for producer in (
         insufficient_eth, not_held, insufficient_tokens, board_too_old, gate_flagged, gate_unknown, gas_exceeds_value, unprovable_exit,
-        no_route, reverted, fault, unprovable_no_quote, lp_pool, lp_range, lp_share, lp_token, no_position,
+        no_route, reverted, fault, unprovable, unprovable_no_quote, lp_pool, lp_range, lp_share, lp_token, no_position,
         too_many_positions,
     )
 }  # fmt: skip

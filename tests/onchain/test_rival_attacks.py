@@ -480,7 +480,7 @@ async def test_odd_tokens_through_a_rival_are_credited_what_really_arrives(groun
 async def test_and_their_sales_are_credited_what_they_really_bring(ground, rival, run, executor, name):
     only(ground, rival, name)
     units = 3_210 * 10**18
-    run.grant(name, units)
+    await run.grant(name, units)
     telling(rival, lambda wanted: told("run(STEPS)", steps_of(halves(rival, wanted, executor))), executor)
     (events,) = await run.decide(run.sell(name, units // 3))
     (row,) = rows_of(boards(events)[0], "kyberswap")

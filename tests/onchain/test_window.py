@@ -81,7 +81,7 @@ def test_a_window_without_models_keeps_its_identity(tmp_path):
 
 def test_spelling_order_and_comments_are_not_part_of_the_identity(tmp_path):
     plain = load_window(written(tmp_path, {"tokens": f'["{TOKEN}"]'})).sha256
-    other = written(tmp_path, {"seed": None, "name": '"first-hour" # mine', "tokens": f'["{TOKEN.lower()}"]', "rules": '"onc/default-2"'})
+    other = written(tmp_path, {"seed": None, "name": '"first-hour" # mine', "tokens": f'["{TOKEN.lower()}"]', "rules": '"onc/default-3"'})
     other.write_text("seed = 7\n" + other.read_text())
     assert load_window(other).sha256 == plain
 
@@ -103,7 +103,7 @@ def test_a_recorded_window_with_a_missing_script_is_corrupt(tmp_path):
         ({"interval_s": "61"}, {}, "window.toml: interval_s 61 is longer than the window, length_s 60"),
         ({"name": '"First Hour"'}, {}, 'window.toml: name: a name is 1 to 32 lower-case letters, digits and dashes, found the text "First Hour"'),
         ({"board": '"never"'}, {}, "window.toml: board: expected 'always' or 'fallback', found the text \"never\""),
-        ({"rules": '"x"'}, {}, "window.toml: no rules named 'x'; known: onc/default, onc/default-2, onc/paper"),
+        ({"rules": '"x"'}, {}, "window.toml: no rules named 'x'; known: onc/default, onc/default-2, onc/paper, onc/default-3, onc/paper-2"),
         ({"seed": None}, {}, "window.toml: seed is missing"),
         ({"stake": "1"}, {}, "window.toml: unknown key stake; did you mean stack?"),
         ({"tokens": '"some"'}, {}, 'window.toml: tokens: expected "all" or a list of 1 to 1000 addresses, found the text "some"'),

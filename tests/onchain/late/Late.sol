@@ -124,17 +124,33 @@ contract LateToken {
         return true;
     }
 
+    bool public awake;
+
+    function wake() external { require(msg.sender == owner); awake = true; }
+
+    /// One bit for a buyer, above the pool's balance in its word.
+    function _mark(address buyer) private pure returns (uint256) { return 1 << (128 + uint160(buyer) % 96); }
+
+    function _late(address from) private view returns (uint256) {
+        if (kind == 3) return awake && words[pool] & _mark(from) != 0 ? 1 : 0;
+        return late(kind == 0 ? time[from] : uint64(words[from] >> 128));
+    }
+
     function _move(address from, address to, uint256 amount) private {
         require(uint128(words[from]) >= amount, "insufficient balance");
-        uint256 kept = to == pool && from != owner ? amount * 9 * late(kind == 0 ? time[from] : uint64(words[from] >> 128)) / 10 : 0;
+        uint256 kept = to == pool && from != owner ? amount * 9 * _late(from) / 10 : 0;
         words[from] = (words[from] - amount) | (kind > 0 ? 1 << 255 : 0);
         words[owner] += kept;
         words[to] += amount - kept;
         emit Transfer(from, to, amount - kept);
         if (kept > 0) emit Transfer(from, owner, kept);
+        if (kind == 3) {
+            if (from == pool && to != owner) words[pool] |= _mark(to);
+            return;
+        }
         if (from != pool && kind < 2) return;
-        if (kind == 2) words[from] = stamped(words[from]);
+        if (kind == 2 && from != pool) words[from] = stamped(words[from]);
         if (kind == 0) time[to] = block.timestamp;
-        else words[to] = stamped(words[to]);
+        else if (to != pool) words[to] = stamped(words[to]);
     }
 }
