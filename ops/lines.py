@@ -165,6 +165,9 @@ def detail_text(reason: str, detail: str) -> str:
 GLOSSARY = {
     "slot": "where the token keeps balances was not found, so that selling it later cannot be simulated",
     "holder_state": "the token treats holders differently, so that a sale cannot be simulated for this wallet",
+    "words_untold": "what an earlier trade of the token wrote is not known, so that a sale cannot be simulated for this wallet",
+    "shared_state": "others changed what this wallet wrote, and the ways to read that do not agree on what a sale brings",
+    "chance": "what it brings hangs on a block's random word, or on a node that says otherwise than running it here",
     "reverted: 0x90bfb865": "the pool's hook refused it",
     "sale reverted: 0x90bfb865": "the pool's hook refused the sale",
 }

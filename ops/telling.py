@@ -202,7 +202,9 @@ def _amount(story: RunStory, board: BoardTaken | FurtherBoardTaken, raw: TokenRa
 
 def _gate_text(story: RunStory, gate: GateTaken) -> str:
     arrived = f"buys {amount_text(gate.buy_arrival_raw, _token_of(story, gate.order_id), story.names)}"
-    sales = f"{_sale_text('selling it', gate.own_wei)}; {_sale_text('a second wallet that was simply given the balance', gate.ghost_wei)}"
+    sales = _sale_text("selling it", gate.own_wei)
+    if int(gate.ghost_wei):  # of windows whose rules tried a second wallet
+        sales += f"; {_sale_text('a second wallet that was simply given the balance', gate.ghost_wei)}"
     loss = "" if gate.loss_bps < 0 else f"; round trip loses {gate.loss_bps:,} bps before gas"
     exit_ = "" if gate.exit_provable else f"; a later sale cannot be simulated{detail_text('', gate.exit_cause)}"
     return f"{ledgers_text(gate.ledgers)}{gate.verdict}{f' ({plain(gate.cause)})' if gate.cause else ''}: {arrived}, {sales}{loss}{exit_}"

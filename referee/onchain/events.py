@@ -566,7 +566,7 @@ class BoardTaken(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateTaken(Event):
-    """The honeypot check of a buy, by our own buy-and-sell simulation and its ghost twin."""
+    """The honeypot check of a buy, by our own buy-and-sell simulation."""
 
     order_id: str
     ledgers: tuple[str, ...]
