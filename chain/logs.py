@@ -17,6 +17,7 @@ from typing import Any
 from eth_utils import keccak
 
 from chain.calldata import hex_bytes, hex_int
+from chain.gone import logs_gone
 from chain.header import block_hash
 from chain.network import ADDRESS
 from chain.rpc import METHOD_MISSING, RpcDoor, RpcRefused
@@ -33,7 +34,6 @@ SLOW_SPAN_MIN, SLOW_PART, SLOW_TRIES = 100, 10, 2
 CUT_OFF_AT = frozenset({1_000, 10_000, 20_000})
 """So many logs in one answer, to the last, look like an answer that was cut off without a word."""
 PRUNED = "pruned"
-GONE_WORDS = ("metadata is not found", "pruned", "missing trie node", "history has been", "historical state", "no longer available")
 BLOCKS_ALLOWED = re.compile(r"(?<![\dx.,])(\d[\d,]{0,12})[ -]blocks?\b|\bblock range:? (\d[\d,]{0,12})\b|\blimited to an? (\d[\d,]{0,12}) range")
 """How refusals name the most blocks they allow."""
 RANGE_OFFERED = re.compile(r"\[ ?(0x[0-9a-f]{1,16}), ?(0x[0-9a-f]{1,16}) ?\]")
@@ -165,7 +165,7 @@ def _smaller(span: tuple[int, int], refused: RpcRefused) -> int:
     """How many blocks to ask for after a refusal. Raises: ChainFault when fewer would not help."""
     blocks = span[1] - span[0] + 1
     said = refused.message.lower()
-    if any(word in said for word in GONE_WORDS):
+    if logs_gone(said):
         raise ChainFault(PRUNED, f"the node no longer has the logs of blocks {span[0]}–{span[1]} ({clean(refused.message, 120)}); an archive node is needed")
     if blocks == 1 or refused.code == METHOD_MISSING:
         raise ChainFault("refused", f"logs of block {span[0]}: {clean(refused.message, 120)}")

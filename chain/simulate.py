@@ -28,8 +28,6 @@ READER_WEI = 10**24
 READER_PURSE = hex(READER_WEI)
 NATIVE_LOG = "0x" + "ee" * 20
 TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-SLOAD_CODE = "0x5f35545f5260205ff3"
-"""Code that returns the storage slot named by its calldata."""
 BALANCE = "balance"
 """Names a contract's ETH where a slot is named."""
 AMOUNT_MAX = 2**128
@@ -267,7 +265,7 @@ def refusal_word(error: RpcRefused) -> str:
         return "insufficient_funds"
     if "intrinsic gas" in text:
         return "intrinsic_gas"
-    if gone(text) or gone(text.replace(" ", "")):
+    if gone(text):
         return "state_gone"
     return REFUSALS.get(error.code, "node_error")
 

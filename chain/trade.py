@@ -250,11 +250,6 @@ class TradeSimulation:
         """The order's own transactions: approvals, then the swap."""
         return (*self._approvals.values(), self._swap)
 
-    @property
-    def approved(self) -> tuple[str, ...]:
-        """Keys of the approvals that it sends."""
-        return tuple(self._approvals)
-
     def with_all_approvals(self) -> TradeSimulation | None:
         """The same with approvals that were paid before and no longer stand; none where all of them are sent."""
         network, pin, route, held, paid, others = self._again

@@ -215,16 +215,15 @@ async def _balance_words(
     before, after = row[first : first + len(views)], row[len(row) - len(views) :]
     changed = {(write.contract, write.slot): write for write in _net(executed, asked)}
     unknown = {token: _read(after[len(pairs) + at]) for at, token in enumerate(strangers)}
-    words, shares = set[Place](), dict[Place, int]()
-    for at, (token, holder) in enumerate(pairs):
-        own = [place for place in _read(after[at]) - unknown[token] if place in changed]
+    owns = [[place for place in _read(view) - unknown[token] if place in changed] for view, (token, _) in zip(after, pairs, strict=False)]
+    words, shares = set[Place](), dict[Place, tuple[str, str]]()
+    for at, own in enumerate(owns):
         if len(own) == 1 and _moved_by_as_much(changed[own[0]], before[at], after[at]):
             words.add(own[0])
         elif len(own) == 1 and _moved_in_proportion(changed[own[0]], before[at], after[at]):
-            shares[own[0]] = at
-    words |= await _shares(evm, asked, blocks, [questions[at] for at in shares.values()], {place: changed[place].after for place in shares})
-    for at, (_, holder) in enumerate(pairs):
-        own = [place for place in _read(after[at]) - unknown[pairs[at][0]] if place in changed]
+            shares[own[0]] = pairs[at]
+    words |= await _shares(evm, asked, blocks, list(shares.values()), {place: changed[place].after for place in shares})
+    for at, (own, (_, holder)) in enumerate(zip(owns, pairs, strict=True)):
         if own and not words.issuperset(own) and market.weighs_tokens(holder) and before[at].data != after[at].data:
             return Untold("not told: where a pool's balance is kept")
     return frozenset(words)

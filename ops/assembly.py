@@ -118,7 +118,7 @@ def assembled(
         code_sha256=code_sha256(),
         secret=secret,
         state=state,
-        evm=LocalEvm(door, network.chain_id, apart=True),
+        evm=LocalEvm(door, network.chain_id, apart=True, codes=desk.evm.codes),
         witness_one_in=1 if network.name == DEVNET else METERED_ONE_IN,
     )
 

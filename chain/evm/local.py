@@ -81,10 +81,12 @@ class Executed:
 class LocalEvm:
     """One network's local EVM."""
 
-    def __init__(self, door: RpcDoor, chain_id: int, *, apart: bool = False) -> None:
-        """Prepare it; `apart` executes in a thread, for who is in no hurry and runs one simulation after another."""
+    def __init__(self, door: RpcDoor, chain_id: int, *, apart: bool = False, codes: Codes | None = None) -> None:
+        """Prepare it; `apart` executes in a thread, for who is in no hurry and runs one simulation after another.
+
+        With `codes` it shares the code that another one of the same chain has."""
         self._door, self._chain_id, self._apart = door, chain_id, apart
-        self._codes = Codes()
+        self.codes = Codes() if codes is None else codes
         self._pinned: OrderedDict[tuple[str, bool], Pinned] = OrderedDict()
         self._headers: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._programs: dict[bytes, Program] = {}
@@ -132,7 +134,7 @@ class LocalEvm:
         try:
             pinned, _ = await self._at(block_hash, False)
             missing = Missing({address for address, _ in wanted}, {place for place in wanted if place[1] != ETH})
-            await pinned.fetch(self._door, missing, self._codes)
+            await pinned.fetch(self._door, missing, self.codes)
         except (NotCoveredHere, RpcRefused) as reason:
             raise ChainFault("node_error", f"the node does not tell what the chain holds: {reason}") from None
         return pinned.known
@@ -143,7 +145,7 @@ class LocalEvm:
         missing, work = self._guess(pinned, blocks), 0
         for turn in range(ROUNDS_MAX):
             if missing:
-                await pinned.fetch(self._door, missing, self._codes)
+                await pinned.fetch(self._door, missing, self.codes)
                 trips += 1
             job = chain, pinned.known, blocks, self._programs, PATIENCE << turn // ROUNDS_PATIENT
             outcome = await asyncio.to_thread(execute, *job) if self._apart else execute(*job)

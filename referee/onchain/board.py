@@ -28,6 +28,7 @@ from ledgers.clock import Clock
 from ledgers.errors import ChainFault
 from ledgers.identity import sha256_hex
 from ledgers.money import Wei
+from referee.onchain.amounts import Amounts
 from referee.onchain.book import Book
 from referee.onchain.decision_desk import DecisionDesk, header_of_pin
 from referee.onchain.events import LEDGERS, PERMISSIVE, HoldingMark, Pin
@@ -37,7 +38,6 @@ from referee.onchain.rival_desk import RivalDesk
 from referee.onchain.rival_rows import Rivals
 from referee.onchain.rows import dumped
 from referee.onchain.rules import Rules
-from referee.onchain.amounts import Amounts
 
 SELL_OUT_ROUNDS_MAX = 8
 HOLDINGS_PER_REQUEST_MAX = 500

@@ -26,6 +26,7 @@ from referee.onchain.book import words_kept
 from referee.onchain.events import Row
 from referee.onchain.rows import Rows
 
+
 @dataclass(slots=True)
 class Telling:
     """Tells the rows of one decision's boards."""

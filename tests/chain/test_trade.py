@@ -11,7 +11,7 @@ import pytest
 from chain import calldata
 from chain.router import Tx
 from chain.simulate import NATIVE_LOG, TRANSFER_TOPIC, answered
-from chain.trade import PROVEN, REVERTED, UNPROVABLE, Held, Outcome, Purse, TradeSimulation, gas_headroom_wei, route_txs, shown_wei
+from chain.trade import PROVEN, REVERTED, Held, Outcome, Purse, TradeSimulation, gas_headroom_wei, route_txs, shown_wei
 from ledgers.errors import ChainFault
 from tests.chain.market import PURSE_WEI, WALLET, MarketStall
 

@@ -19,7 +19,6 @@ from chain.rpc import Lane, RpcDoor
 from ledgers.clock import SystemClock, VirtualClock
 from ledgers.errors import ChainFault
 from ledgers.money import TokenRaw
-from ledgers.postings import BOOK
 from ledgers.seal import export
 from referee.onchain.board import header_of_pin
 from referee.onchain.cadence import tick_ts_ms
